@@ -171,7 +171,7 @@ static int merge_plain(sam_hdr_t *into, sam_hdr_t *from, struct tag_values *valu
 }
 
 /* Warns of the first reference whose checksum differs. The two headers have the same names and lengths. */
-static void look_for_clash(sam_hdr_t *into, sam_hdr_t *from, const char *file)
+static void warn_of_clash(sam_hdr_t *into, sam_hdr_t *from, const char *file)
 {
     struct sq_lines a = {.sam = into}, b = {.sam = from};
     kstring_t clash = KS_INITIALIZE;
@@ -192,7 +192,7 @@ int bam_header_merge(sam_hdr_t *into, sam_hdr_t *from, struct tag_values *values
     if (!bam_header_same_references(into, from))
         return latch_fail(latch, "%s: its @SQ lines differ from those of the first input, so the two cannot be "
                           "sorted together. Nothing was written", file);
-    look_for_clash(into, from, file);
+    warn_of_clash(into, from, file);
     bool plain = plain_header_is(into) && plain_header_is(from);
     return plain ? merge_plain(into, from, values, file, latch) : merge_lines(into, from, values, file, latch);
 }

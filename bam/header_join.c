@@ -72,7 +72,7 @@ static int make_id(struct header_join *join, const struct id_lines *kind, const 
 }
 
 /* Appends the line with this ID to the lines being added. */
-static int add_line(struct id_lines *kind, const char *line, const char *id)
+static int append_id_line(struct id_lines *kind, const char *line, const char *id)
 {
     return program_lines_replace(&kind->added, line, "ID", id) < 0 || kputc('\0', &kind->added) < 0
         || name_table_add(&kind->ids, id, strlen(id)) < 0 ? -1 : 0;
@@ -95,7 +95,7 @@ static int add_id_line(const struct adding *a, struct id_lines *kind, int i, con
         new_id = made.s;
         is_new = true;
     }
-    if (!is_new || add_line(kind, line.s, new_id) == 0)
+    if (!is_new || append_id_line(kind, line.s, new_id) == 0)
         status = tag_values_add(values, id, new_id);
 end:
     ks_free(&line);
@@ -112,7 +112,7 @@ static int add_id_lines(const struct adding *a, struct id_lines *kind, const cha
         status = add_id_line(a, kind, i, group, values);
     if (status == 0 && group && !kind->added.l) {
         kstring_t made = KS_INITIALIZE;
-        status = make_id(a->join, kind, group, &made) < 0 ? -1 : add_line(kind, "@RG\tID:", made.s);
+        status = make_id(a->join, kind, group, &made) < 0 ? -1 : append_id_line(kind, "@RG\tID:", made.s);
         ks_free(&made);
     }
     return status;

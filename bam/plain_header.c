@@ -10,23 +10,23 @@
 /* ---- lines ---- */
 
 /* A line of the text; n without its newline. */
-struct line {
+struct header_line {
     const char *p;
     size_t n;
 };
 
 /* The line at *at, which moves past it. False: no line with a newline is left. */
-static bool next_line(const char *text, size_t n, size_t *at, struct line *line)
+static bool next_line(const char *text, size_t n, size_t *at, struct header_line *line)
 {
     const char *newline = *at < n ? memchr(text + *at, '\n', n - *at) : NULL;
     if (!newline)
         return false;
-    *line = (struct line){text + *at, (size_t)(newline - text) - *at};
+    *line = (struct header_line){text + *at, (size_t)(newline - text) - *at};
     *at += line->n + 1;
     return true;
 }
 
-static bool is_type(const struct line *line, const char *type)
+static bool is_type(const struct header_line *line, const char *type)
 {
     return line->n >= 3 && memcmp(line->p, type, 3) == 0 && (line->n == 3 || line->p[3] == '\t');
 }
@@ -81,7 +81,7 @@ static bool take_field(struct reference *r, const char *field, size_t n)
     return memcmp(field, "AN", 2) != 0;
 }
 
-static bool read_reference(const struct line *line, struct reference *r)
+static bool read_reference(const struct header_line *line, struct reference *r)
 {
     enum { FIELDS_MOST = 12 };
     const char *fields[FIELDS_MOST], *p = line->p + 3, *end = line->p + line->n;
@@ -148,7 +148,7 @@ static bool names_differ(const sam_hdr_t *sam)
 static bool take_references(sam_hdr_t *sam, const uint8_t *dictionary, size_t n)
 {
     const uint8_t *entry = dictionary, *end = dictionary ? dictionary + n : NULL;
-    struct line line;
+    struct header_line line;
     struct reference r;
     int32_t i = 0;
     for (size_t at = 0; next_line(sam->text, sam->l_text, &at, &line);) {
@@ -164,7 +164,7 @@ static bool take_references(sam_hdr_t *sam, const uint8_t *dictionary, size_t n)
 /* Counts the @SQ lines. -1: the text is not made of header lines, or @HD is not the first of them. */
 static int64_t count_references(const char *text, size_t n)
 {
-    struct line line;
+    struct header_line line;
     size_t at = 0;
     int64_t found = 0;
     if (memchr(text, '\0', n) || memchr(text, '\r', n))
@@ -179,7 +179,7 @@ static int64_t count_references(const char *text, size_t n)
 
 bool plain_header_reference(const sam_hdr_t *sam, size_t *at, const char **line, size_t *n)
 {
-    struct line next;
+    struct header_line next;
     while (next_line(sam->text, sam->l_text, at, &next))
         if (is_type(&next, "@SQ")) {
             *line = next.p;
@@ -194,7 +194,7 @@ bool plain_header_reference(const sam_hdr_t *sam, size_t *at, const char **line,
 sam_hdr_t *plain_header_lines(const sam_hdr_t *sam)
 {
     struct byte_buffer lines = {NULL, 0, 0};
-    struct line line;
+    struct header_line line;
     for (size_t at = 0; next_line(sam->text, sam->l_text, &at, &line);) {
         if (is_type(&line, "@SQ"))
             continue;
@@ -213,13 +213,13 @@ sam_hdr_t *plain_header_lines(const sam_hdr_t *sam)
 /* Size of the @HD line with its newline. 0: there is none. */
 static size_t hd_size(const char *text, size_t n)
 {
-    struct line line;
+    struct header_line line;
     size_t at = 0;
     return next_line(text, n, &at, &line) && is_type(&line, "@HD") ? at : 0;
 }
 
 /* The next line of the text, from `at` on, that is not @SQ. *end: where the line after it begins. */
-static bool next_other(const sam_hdr_t *sam, size_t at, struct line *line, size_t *end)
+static bool next_other(const sam_hdr_t *sam, size_t at, struct header_line *line, size_t *end)
 {
     while (next_line(sam->text, sam->l_text, &at, line)) {
         *end = at;
@@ -238,7 +238,7 @@ static void copy_to(struct byte_buffer *to, const sam_hdr_t *sam, size_t *at, si
     *at = end;
 }
 
-static void add_line(struct byte_buffer *to, const struct line *line)
+static void append_line(struct byte_buffer *to, const struct header_line *line)
 {
     memcpy(to->p + to->n, line->p, line->n + 1);
     to->n += line->n + 1;
@@ -248,7 +248,7 @@ static void add_line(struct byte_buffer *to, const struct line *line)
  * at the end. False: other lines of the text are missing or in another order. */
 static bool join_lines(struct byte_buffer *to, const sam_hdr_t *sam, const char *p, size_t n)
 {
-    struct line line, next, last = {"", 0};
+    struct header_line line, next, last = {"", 0};
     size_t at = hd_size(sam->text, sam->l_text), from = hd_size(p, n), end = 0;
     memcpy(to->p, p, to->n = from);
     for (; next_line(p, n, &from, &line); last = line) {
@@ -262,7 +262,7 @@ static bool join_lines(struct byte_buffer *to, const sam_hdr_t *sam, const char 
             return false;
         if (!follows)
             copy_to(to, sam, &at, sam->l_text);
-        add_line(to, &line);
+        append_line(to, &line);
     }
     if (next_other(sam, at, &next, &end))
         return false;
@@ -306,7 +306,7 @@ static bool other_lines_fit(const sam_hdr_t *sam)
     sam_hdr_t *lines = plain_header_lines(sam);
     size_t n = 0, from = 0, at = 0, end = 0;
     const char *text = lines ? plain_header_text(lines, &n) : NULL;
-    struct line line, next;
+    struct header_line line, next;
     bool fit = text != NULL;
     while (fit && next_line(text, n, &from, &line)) {
         fit = next_other(sam, at, &next, &end) && next.n == line.n && memcmp(next.p, line.p, line.n) == 0;

@@ -25,7 +25,7 @@ const char *program_lines_new_id(const struct program_lines *lines, sam_hdr_t *f
 }
 
 /* Adds the line to `into` unless `into` has it. 1: a different line has its ID; 0: done; -1: failed. */
-static int add_line(sam_hdr_t *into, const char *id, const kstring_t *line)
+static int add_program_line(sam_hdr_t *into, const char *id, const kstring_t *line)
 {
     kstring_t there = KS_INITIALIZE;
     int found = sam_hdr_find_line_id(into, "PG", "ID", id, &there);
@@ -46,7 +46,8 @@ static int add_renamed(sam_hdr_t *into, kstring_t *id, const kstring_t *line)
         id->l = id_size;
         renamed.l = 0;
         status = ksprintf(id, "-%08X", (unsigned)(hash & UINT32_MAX)) < 0
-              || program_lines_replace(&renamed, line->s, "ID", id->s) < 0 ? -1 : add_line(into, id->s, &renamed);
+              || program_lines_replace(&renamed, line->s, "ID", id->s) < 0 ? -1
+               : add_program_line(into, id->s, &renamed);
     }
     ks_free(&renamed);
     return status;
@@ -64,7 +65,7 @@ static int add_numbered(struct program_lines *lines, sam_hdr_t *into, sam_hdr_t 
         new_id = program_lines_new_id(lines, from, previous.s);
     if (new_id ? program_lines_replace(&line, as_it_stands.s, "PP", new_id) < 0 : kputs(as_it_stands.s, &line) < 0)
         goto end;
-    status = add_line(into, id.s, &line);
+    status = add_program_line(into, id.s, &line);
     if (status > 0) {
         status = add_renamed(into, &id, &line);
         lines->n_renamed++;

@@ -33,7 +33,7 @@ static int name_references(struct ref_union *all)
     return all->names ? 0 : -1;
 }
 
-static int add_line(struct ref_union *all, const char *line, size_t n)
+static int add_reference_line(struct ref_union *all, const char *line, size_t n)
 {
     if (kputsn(line, n, &all->lines) < 0 || kputc('\n', &all->lines) < 0)
         return -1;
@@ -89,7 +89,7 @@ static int32_t find_or_add(struct ref_union *all, int32_t i, int32_t last, const
     int32_t found = ref_names_find_near(all->names, likely, name, strlen(name));
     if (found >= 0)
         return look_for_clash(all, found, sq) < 0 ? -1 : found;
-    return add_line(all, sq->line, sq->n) < 0 ? -1 : all->n - 1;
+    return add_reference_line(all, sq->line, sq->n) < 0 ? -1 : all->n - 1;
 }
 
 /* Fills ids[n]. Sets *rises, and sets *same to whether the numbers are 0 .. n - 1. Most headers have the lines of the
@@ -105,7 +105,7 @@ static int number_references(struct ref_union *all, struct sq_lines *sq, int32_t
             return -1;
         follows = follows && !first && is_next(all, &at, sq);
         if (first || follows)
-            ids[i] = first && add_line(all, sq->line, sq->n) < 0 ? -1 : i;
+            ids[i] = first && add_reference_line(all, sq->line, sq->n) < 0 ? -1 : i;
         else
             ids[i] = find_or_add(all, i, last, sq);
         if (ids[i] < 0)

@@ -18,19 +18,19 @@ enum {
 _Static_assert(N_STAGES <= 1 << STAGE_BITS, "a span holds its stage");
 
 /* Relaxed order: each number is correct by itself, whenever another thread reads it. */
-struct counter {
+struct stage_counts {
     _Atomic uint64_t ns, blocked_ns, bytes, events, records;
 };
 
 /* A thread. Only that thread writes to it, until clocks_stop(). */
-struct slot {
+struct thread_slot {
     _Alignas(CACHE_LINE) enum stage stage;
     uint64_t since;              /* when the thread entered this stage */
     uint64_t cpu_since;          /* its CPU time then, if the stage may block */
     uint64_t *spans;             /* end << STAGE_BITS | stage; each begins at the end of the one before it */
     size_t n_spans;
     const char *name;            /* set by clocks_join() */
-    struct counter counters[N_STAGES];
+    struct stage_counts counters[N_STAGES];
 };
 
 /* The number of threads that are in a stage now, and the time in which there was at least one. The lock of clocks
@@ -52,7 +52,7 @@ struct clocks {
     pthread_mutex_t lock;
     struct presence present[N_STAGES];
     uint64_t phases[N_PHASES];   /* when they began, in ns after the start, plus 1; set by the main thread */
-    struct slot slots[];         /* `room` slots, then JOINED_MAX more */
+    struct thread_slot slots[];  /* `room` slots, then JOINED_MAX more */
 };
 
 #define STAGE_INFO(stage, ...) [stage] = {__VA_ARGS__},
@@ -76,7 +76,7 @@ static void add(_Atomic uint64_t *to, uint64_t n)
     atomic_store_explicit(to, atomic_load_explicit(to, memory_order_relaxed) + n, memory_order_relaxed);
 }
 
-static uint64_t value(const _Atomic uint64_t *of)
+static uint64_t load(const _Atomic uint64_t *of)
 {
     return atomic_load_explicit(of, memory_order_relaxed);
 }
@@ -95,7 +95,7 @@ static int spans_alloc(struct clocks *s)
 
 static size_t slots_size(int n_threads)
 {
-    return sizeof(struct clocks) + ((size_t)n_threads + JOINED_MAX) * sizeof(struct slot);
+    return sizeof(struct clocks) + ((size_t)n_threads + JOINED_MAX) * sizeof(struct thread_slot);
 }
 
 struct clocks *clocks_new(int n_threads, enum clocks_detail detail)
@@ -143,7 +143,7 @@ static enum stage span_stage(uint64_t span)
     return (enum stage)(span & ((1u << STAGE_BITS) - 1));
 }
 
-static void put_span(struct slot *slot, uint64_t end, enum stage stage)
+static void put_span(struct thread_slot *slot, uint64_t end, enum stage stage)
 {
     if (slot->n_spans > 0 && span_stage(slot->spans[slot->n_spans - 1]) == stage)
         slot->n_spans--;                         /* the last span continues */
@@ -161,7 +161,7 @@ static enum stage most_owed(const int64_t owed[N_STAGES])
 
 /* Joins the spans into cells. A cell begins at the end of the one before it and ends with the span in which it reaches
  * cell ns. */
-static void coarsen(struct slot *slot, uint64_t cell)
+static void coarsen(struct thread_slot *slot, uint64_t cell)
 {
     int64_t owed[N_STAGES] = {0};
     uint64_t start = 0, from = 0;                /* start of the cell; start of the span */
@@ -180,7 +180,7 @@ static void coarsen(struct slot *slot, uint64_t cell)
     }
 }
 
-static void add_span(struct slot *slot, uint64_t end)
+static void add_span(struct thread_slot *slot, uint64_t end)
 {
     put_span(slot, end, slot->stage);
     if (slot->n_spans == SPANS_MAX)
@@ -189,7 +189,7 @@ static void add_span(struct slot *slot, uint64_t end)
 
 bool clocks_next_span(const struct clocks *s, int number, size_t *at, struct clocks_span *span)
 {
-    const struct slot *slot = &s->slots[number];
+    const struct thread_slot *slot = &s->slots[number];
     if (*at == slot->n_spans)
         return false;
     span->start = *at > 0 ? slot->spans[*at - 1] >> STAGE_BITS : 0;
@@ -245,10 +245,10 @@ static void add_point(struct clocks *s, uint64_t now)
 }
 
 /* Ends the slot's stage and begins the next one. */
-static void change(struct clocks *s, struct slot *slot, enum stage next)
+static void change(struct clocks *s, struct thread_slot *slot, enum stage next)
 {
     uint64_t now = time_of_change(s, slot->stage, next), took = now - slot->since;
-    struct counter *c = &slot->counters[slot->stage];
+    struct stage_counts *c = &slot->counters[slot->stage];
     bool blocks = s->cpu_is_counted && stages[slot->stage].may_block;
     uint64_t cpu = blocks || (s->cpu_is_counted && stages[next].may_block) ? clock_ns(CLOCK_THREAD_CPUTIME_ID) : 0;
     add(&c->ns, took);
@@ -276,7 +276,7 @@ void clocks_leave_as(struct clocks *s, int number, enum stage before, uint64_t b
 {
     if (!s || number < 0)
         return;
-    struct slot *slot = &s->slots[number];
+    struct thread_slot *slot = &s->slots[number];
     add(&slot->counters[slot->stage].bytes, bytes);
     add(&slot->counters[slot->stage].events, 1);
     change(s, slot, before);
@@ -294,7 +294,7 @@ void clocks_leave(struct clocks *s, enum stage before, uint64_t bytes)
 
 void clocks_records(struct clocks *s, uint64_t n)
 {
-    struct slot *slot = s ? &s->slots[omp_get_thread_num()] : NULL;
+    struct thread_slot *slot = s ? &s->slots[omp_get_thread_num()] : NULL;
     if (slot)
         add(&slot->counters[slot->stage].records, n);
 }
@@ -332,7 +332,7 @@ void clocks_stop(struct clocks *s)
     memmove(&s->slots[s->n_threads], &s->slots[s->room], JOINED_MAX * sizeof s->slots[0]);
     s->room = s->n_threads;
     for (int i = 0; i < clocks_slots(s); i++) {
-        struct slot *slot = &s->slots[i];
+        struct thread_slot *slot = &s->slots[i];
         if (slot->since < now)
             add(&slot->counters[slot->stage].ns, now - slot->since);
         slot->since = now;
@@ -365,9 +365,9 @@ const char *clocks_name(const struct clocks *s, int slot, char name[CLOCKS_NAME_
 
 struct clocks_count clocks_of(const struct clocks *s, int slot, enum stage stage)
 {
-    const struct counter *c = &s->slots[slot].counters[stage];
-    return (struct clocks_count){value(&c->ns), value(&c->blocked_ns), value(&c->bytes), value(&c->events),
-                                value(&c->records)};
+    const struct stage_counts *c = &s->slots[slot].counters[stage];
+    return (struct clocks_count){load(&c->ns), load(&c->blocked_ns), load(&c->bytes), load(&c->events),
+                                load(&c->records)};
 }
 
 struct clocks_count clocks_total(const struct clocks *s, enum stage stage)

@@ -25,8 +25,8 @@ void machine_keep_heaps_small(void);
 void machine_give_back_heaps(void);
 
 /* The number of threads, at most `wanted`, that can be started now. RLIMIT_NPROC, a cgroup's pids.max and the address
- * space limit it; 32 MiB of addresses stay free for the threads' work. The function starts them to find out, because no
- * system call reports the number. */
+ * space limit it; 32 MiB of addresses stay free for the threads' work. The function starts threads to find out, because
+ * no system call reports the number. */
 int machine_threads(int wanted);
 
 /* The number of threads for an OpenMP team, 1 to `wanted`, so that `later` more can still be started. If it is less

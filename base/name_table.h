@@ -27,8 +27,8 @@ int name_table_reserve(struct name_table *table, size_t n, size_t n_text);
 /* The number of the name of n bytes, none of which is NUL; NAME_NONE: not in the table. */
 int32_t name_table_find(const struct name_table *table, const char *name, size_t n);
 
-/* Adds a name. If it is in the table already, name_table_find() still returns the first one's number. Returns its
- * number; NAME_NO_MEMORY: out of memory, or more than 4 GiB of names. */
+/* Adds a name and returns its number; NAME_NO_MEMORY: out of memory, or more than 4 GiB of names. A name that is in the
+ * table already gets a new number, but name_table_find() still returns the first one. */
 int32_t name_table_add(struct name_table *table, const char *name, size_t n);
 
 static inline size_t name_table_count(const struct name_table *table)

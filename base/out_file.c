@@ -179,7 +179,7 @@ bool out_file_is_same(const struct stat *st, const struct stat *other)
 
 /* Returns whether we may not replace the file: in a directory like /tmp only the owners of the file and of the
  * directory may. */
-static bool is_kept(const char *target, const struct stat *st)
+static bool is_protected(const char *target, const struct stat *st)
 {
     struct stat in;
     char dir[PATH_MAX];
@@ -283,7 +283,7 @@ static void open_target(struct out_file *out, const struct stat *st)
 {
     if ((st && access(out->path, W_OK) < 0) || out_file_target(out->path, out->target) < 0)
         return;
-    if (st && is_kept(out->target, st))
+    if (st && is_protected(out->target, st))
         errno = EPERM;                           /* the error that rename() would give at the end */
     else if (open_temp(out) == 0)
         fchmod(out->fd, 0600);                   /* for every umask: see out_file_name() */

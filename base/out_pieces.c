@@ -10,7 +10,7 @@
 enum { CACHE_LINE = 64, PAGE = 4096 };
 
 /* The buffer of a piece. Piece p uses buffer p modulo n, once piece p - n is written. */
-struct buffer {
+struct piece_buffer {
     _Alignas(CACHE_LINE) _Atomic uint64_t number;   /* number of the piece; stored by the writer of the one before */
     atomic_size_t filled;        /* bytes copied in so far, plus those before the first byte */
     uint8_t *bytes;
@@ -19,7 +19,7 @@ struct buffer {
 struct out_pieces {
     struct out_pieces_options opt;
     uint8_t *bytes;              /* of all buffers */
-    struct buffer buffers[];
+    struct piece_buffer buffers[];
 };
 
 struct out_pieces *out_pieces_new(const struct out_pieces_options *options)
@@ -49,7 +49,7 @@ void out_pieces_free(struct out_pieces *p)
     free(p);
 }
 
-static struct buffer *buffer_at(struct out_pieces *p, uint64_t at)
+static struct piece_buffer *buffer_at(struct out_pieces *p, uint64_t at)
 {
     return &p->buffers[at / p->opt.piece_size % p->opt.n];
 }
@@ -60,7 +60,7 @@ bool out_pieces_has_room(struct out_pieces *p, uint64_t end)
 }
 
 /* Writes the piece's bytes before `end`, and passes its buffer to another piece. */
-static void write_piece(struct out_pieces *p, struct buffer *piece, size_t end)
+static void write_piece(struct out_pieces *p, struct piece_buffer *piece, size_t end)
 {
     uint64_t number = atomic_load(&piece->number), at = number * p->opt.piece_size, begin = p->opt.begin;
     size_t skip = at < begin ? (size_t)(begin - at) : 0;
@@ -73,7 +73,7 @@ static void write_piece(struct out_pieces *p, struct buffer *piece, size_t end)
 void out_pieces_copy(struct out_pieces *p, const uint8_t *data, size_t size, uint64_t at)
 {
     while (size > 0) {
-        struct buffer *piece = buffer_at(p, at);
+        struct piece_buffer *piece = buffer_at(p, at);
         size_t from = (size_t)(at % p->opt.piece_size), room = p->opt.piece_size - from, n = size < room ? size : room;
         memcpy(piece->bytes + from, data, n);
         if (atomic_fetch_add(&piece->filled, n) + n == p->opt.piece_size)

@@ -99,7 +99,7 @@ bool runtime_env_counts_threads(const char *text)
 /* ---------------------------------------------------------- the environment */
 
 /* Returns the value of a variable; NULL: it is not set. */
-static const char *value(char *const *env, const char *name)
+static const char *value_of(char *const *env, const char *name)
 {
     size_t n = strlen(name);
     for (; *env; env++)
@@ -127,7 +127,7 @@ static bool add(char **env, size_t *n, const char *name, const char *text)
 
 static bool says_how_to_wait(char *const *env)
 {
-    return value(env, "OMP_WAIT_POLICY") || value(env, "GOMP_SPINCOUNT") || value(env, "KMP_BLOCKTIME");
+    return value_of(env, "OMP_WAIT_POLICY") || value_of(env, "GOMP_SPINCOUNT") || value_of(env, "KMP_BLOCKTIME");
 }
 
 /* Copies the variables of env that are not in `left_out`. Returns the number of those left out; -1: out of memory. */
@@ -166,7 +166,7 @@ static char *warning_of(const char *cpus, const char *usable, const char *thread
 char **runtime_env_suited(char **env, const struct affinity *allowed)
 {
     enum { ADDED = 3 };
-    const char *list = value(env, CPUS), *threads = value(env, THREADS);
+    const char *list = value_of(env, CPUS), *threads = value_of(env, THREADS);
     char *usable = list ? runtime_env_usable_cpus(list, allowed) : NULL;
     const char *bad_threads = threads && !runtime_env_counts_threads(threads) ? threads : NULL;
     char *warning = warning_of(list, usable, bad_threads);

@@ -26,7 +26,7 @@
 enum { PIECE = 1 << 20 };        /* bytes that are read at once */
 
 /* The output of one input, or of all inputs with -o. */
-struct output {
+struct bgzip_output {
     struct out_file out;
     const char *index_name;      /* NULL: no index is made */
     struct out_file index_file;
@@ -42,7 +42,7 @@ struct bgzip {
     struct input_file input;
     struct stat st;              /* of the input; mode 0: it is not a file */
     struct read_ahead *ahead;
-    struct output *to, own;
+    struct bgzip_output *to, own;
     struct gzi_index index;      /* that is read */
     struct bgzip_pass_options how;
     struct bgzip_pass *pass;
@@ -136,7 +136,7 @@ static int read_index(struct bgzip *b)
     return b->opts->ranged ? begin_range(b) : 0;
 }
 
-static int open_output(struct output *o, const char *path, struct latch *latch)
+static int open_output(struct bgzip_output *o, const char *path, struct latch *latch)
 {
     if (o->index_name && out_file_open(&o->index_file, o->index_name, latch) < 0)
         return -1;
@@ -172,7 +172,7 @@ static int open_all(struct bgzip *b)
 /* --------------------------------------------------------------------- run */
 
 /* Removes the output, unless it is committed. */
-static void abandon_output(struct output *o)
+static void abandon_output(struct bgzip_output *o)
 {
     out_file_abandon(&o->out);
     out_file_abandon(&o->index_file);
@@ -233,7 +233,7 @@ static void keep_times(const struct bgzip *b)
         futimens(b->own.out.fd, times);             /* without permission to set them, the times stay as they are */
 }
 
-static int finish_index(struct output *o, struct latch *latch)
+static int finish_index(struct bgzip_output *o, struct latch *latch)
 {
     if (!o->index_name)
         return 0;
@@ -243,7 +243,7 @@ static int finish_index(struct output *o, struct latch *latch)
 }
 
 /* Gives the files their names, the index last, because it is useless without the data. */
-static int commit_output(struct output *o, struct latch *latch)
+static int commit_output(struct bgzip_output *o, struct latch *latch)
 {
     return out_file_finish(&o->out, latch) < 0 || finish_index(o, latch) < 0 || out_file_commit(&o->out, latch) < 0
         || out_file_commit(&o->index_file, latch) < 0 ? -1 : 0;
@@ -294,11 +294,11 @@ static void close_all(struct bgzip *b)
     bgzip_names_free(&b->names);
 }
 
-static const struct output no_output = {.out.fd = -1, .index_file.fd = -1};
+static const struct bgzip_output no_output = {.out.fd = -1, .index_file.fd = -1};
 
 /* Processes one file. all: the output of all files; NULL: each has its own. Returns 0, -1 if it failed, or
  * BGZIP_DECLINED; if not 0, the reason was printed. */
-static int one_file(const struct bgzip_opts *opts, const char *in, struct output *all, int n_threads)
+static int one_file(const struct bgzip_opts *opts, const char *in, struct bgzip_output *all, int n_threads)
 {
     struct bgzip b = {.opts = opts, .in = in, .own = no_output, .engine.n_threads = n_threads};
     b.engine.latch = &b.latch;
@@ -322,7 +322,7 @@ static int one_file(const struct bgzip_opts *opts, const char *in, struct output
 /* ----------------------------------------------------------------- command */
 
 /* Processes all files. Returns the worst result, as one_file(). */
-static int all_files(const struct bgzip_opts *o, struct output *all, int n_threads)
+static int all_files(const struct bgzip_opts *o, struct bgzip_output *all, int n_threads)
 {
     int result = 0;
     bool shared = all || o->to_stdout;
@@ -339,7 +339,7 @@ static int all_files(const struct bgzip_opts *o, struct output *all, int n_threa
 static int all_to_one(const struct bgzip_opts *o, int n_threads)
 {
     struct latch latch = {0};
-    struct output all = no_output;
+    struct bgzip_output all = no_output;
     char *beside = NULL;
     int result = -1;
     if (makes_index(o) && !o->index_name && asprintf(&beside, "%s.gzi", o->output) < 0)

@@ -28,7 +28,8 @@ static struct bgzip_opts *opts_of(struct engine_args *args)
     return &((struct bgzip_args *)args->own)->opts;
 }
 
-/* Parses a decimal number, which begins with a digit or a minus sign. -1: not a number from least to most, reported. */
+/* Parses a decimal number, which begins with a digit or a minus sign. -1: not a number from least to most, which is
+ * reported. */
 static int parse_number(const char *option, const char *text, long long least, long long most, long long *number)
 {
     char *end;
@@ -144,7 +145,7 @@ static bool makes_indexes(const struct bgzip_opts *o, bool compresses)
     return o->mode == BGZIP_REINDEX || (compresses && o->index && !o->output);
 }
 
-/* Treats "-o -" as -c. -1: -o and -c are both given, reported. */
+/* Treats "-o -" as -c. -1: -o and -c are both given, which is reported. */
 static int settle_output(struct bgzip_opts *o)
 {
     if (o->output && o->to_stdout)
@@ -157,7 +158,7 @@ static int settle_output(struct bgzip_opts *o)
 }
 
 /* Checks options that contradict each other, and warns of those that have no effect with the others. -1: a mistake,
- * reported. */
+ * which is reported. */
 static int settle(struct bgzip_opts *o)
 {
     bool compresses = o->mode == BGZIP_COMPRESS && !o->ranged;

@@ -26,7 +26,7 @@ struct counter_settings *count_args_open(struct output_request *out, size_t n_wo
 void count_args_add(struct output_request *out, const char *file, struct counter counter);
 
 /* Settles the counters of a command that writes records. The output's name and format must be settled. -1: a mistake,
- * reported. */
+ * which is reported. */
 int count_args_settle(struct engine_args *args);
 
 void count_args_free(struct output_request *out);

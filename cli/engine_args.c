@@ -118,7 +118,7 @@ static void settle_format(struct engine_args *args)
 }
 
 /* Refuses a URL, because the output is lost if the connection breaks. samtools can write to some URLs. -1: refused,
- * reported. */
+ * which is reported. */
 static int refuse_url(const char *path)
 {
     if (!path || !input_name_is_url(path))
@@ -201,7 +201,7 @@ static int fault_of(const char *directory)
     return access(directory, W_OK | X_OK) < 0 ? errno : 0;
 }
 
-/* Reads SAMTOOLS_OMP_TOTAL_MEMORY, like --total-memory; *total is unchanged if it is not set. -1: a mistake,
+/* Reads SAMTOOLS_OMP_TOTAL_MEMORY, like --total-memory; *total is unchanged if it is not set. -1: a mistake, which is
  * reported. */
 static int memory_setting(uint64_t *total)
 {
@@ -219,7 +219,7 @@ static size_t count_colons(const char *text)
 }
 
 /* Reads SAMTOOLS_OMP_TMPDIR: directories separated by colons, each like one -T. opts has no places yet. -1: one of them
- * is not a directory in which files can be made; reported. */
+ * is not a directory in which files can be made, which is reported. */
 static int temp_setting(struct engine_opts *o)
 {
     static const char name[] = "SAMTOOLS_OMP_TMPDIR";

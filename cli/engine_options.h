@@ -82,7 +82,8 @@ void engine_args_help(const struct engine_command *command, FILE *to);
  * is not ours. */
 enum engine_args_result engine_args_options(struct engine_args *args, int argc, char **argv);
 
-/* Reads an integer; *value is clamped to low..high. name: the option, for the message. -1: not an integer, reported. */
+/* Reads an integer; *value is clamped to low..high. name: the option, for the message. -1: not an integer, which is
+ * reported. */
 int engine_args_count(const char *name, const char *text, int low, int high, int *value);
 int engine_args_output(struct engine_args *args, const char *name);
 int engine_args_no_memory(void);

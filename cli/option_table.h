@@ -102,15 +102,16 @@ void option_table_words(const struct option_row *rows, FILE *to);
  * is a separate word, so it may be the input, or the next option. */
 int option_check_file(const char *option, const char *file, bool apart);
 
-/* Checks `next`, the word after an option that was given without its optional value; NULL: there is none. -1: it is one
- * of the values that the row lists, or a page or text if the option writes one; reported. */
+/* Checks `next`, the word after an option that was given without its optional value; NULL: the option is the last word.
+ * -1: `next` is probably meant as the value, which is reported: the row lists it, or the option writes a page or text
+ * and `next` is the name of one. */
 int option_check_next(const struct option_row *row, const char *next);
 
 enum { OPTION_WORDS_MOST = 64 };  /* words of a text */
 
 /* Adds the words of the text, separated by blanks and grouped by quotes, to words[*n], which has room for `most`. Their
  * characters are stored at *to, which moves past them. They need no more room than the text, plus a NUL each. -1: too
- * many words, or a quote is open; reported. */
+ * many words, or a quote is open, which is reported. */
 int option_split(const char *text, char **words, int *n, int most, char **to);
 
 /* Returns whether text has this ending. Ignores case. */

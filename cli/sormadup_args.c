@@ -10,7 +10,7 @@
 #include "sormadup/sormadup_opts.h"
 
 /* The options of the steps. */
-struct steps {
+struct step_texts {
     const char *fixmate, *markdup;
     bool collate;
 };
@@ -25,7 +25,7 @@ static int take_words(struct engine_args *args, const char *given)
     return 0;
 }
 
-#define OWN(member) OPTION_IN(OPTION_OWN, struct steps, member)
+#define OWN(member) OPTION_IN(OPTION_OWN, struct step_texts, member)
 
 static const struct option_row options[] = {
     OPTION_HEADING("Steps"),
@@ -61,19 +61,19 @@ const struct engine_command sormadup_command = {
 /* ------------------------------------------------------------------- steps */
 
 /* A step's command line as words, which point into struct words. */
-struct step {
+struct step_words {
     char *argv[OPTION_WORDS_MOST + 3];
     int argc;
 };
 
 /* The words of both steps and all texts, to which options point, in one allocation. */
 struct words {
-    struct step fixmate, markdup;
+    struct step_words fixmate, markdup;
     char *run_line;              /* the command that was really run; in texts[] */
     char texts[];
 };
 
-static int split_step(struct step *step, const char *name, const char *first, const char *text, char **to)
+static int split_step(struct step_words *step, const char *name, const char *first, const char *text, char **to)
 {
     const char *const texts[] = {"samtools", name, first, text};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
@@ -105,7 +105,7 @@ static const char *put_cat(char **to, const struct input_request *in)
 }
 
 /* Makes the command lines of the steps, as if each had been run separately. */
-static int put_lines(struct sormadup_opts *opts, const struct steps *steps, struct words *w, char *to)
+static int put_lines(struct sormadup_opts *opts, const struct step_texts *steps, struct words *w, char *to)
 {
     struct output_request *out = &opts->common.out;
     opts->cat_line = put_cat(&to, &opts->common.in);
@@ -145,7 +145,7 @@ static enum engine_args_result read_steps(struct sormadup_opts *opts, struct wor
     return result;
 }
 
-static enum engine_args_result settle_steps(struct sormadup_opts *opts, const struct steps *steps)
+static enum engine_args_result settle_steps(struct sormadup_opts *opts, const struct step_texts *steps)
 {
     enum { NAMES = 256 };        /* characters of commands, options and dashes */
     const struct engine_opts *o = &opts->common;
@@ -167,7 +167,7 @@ static enum engine_args_result settle_steps(struct sormadup_opts *opts, const st
 
 enum engine_args_result sormadup_args_parse(struct sormadup_opts *opts, int argc, char **argv)
 {
-    struct steps steps = {"", "", false};
+    struct step_texts steps = {"", "", false};
     struct engine_args args = {.own = &steps};
     *opts = (struct sormadup_opts){.fixmate_line = NULL};
     struct engine_opts *o = &opts->common;

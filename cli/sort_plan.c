@@ -110,15 +110,15 @@ static void find_warnings(struct plan *p)
 /* --------------------------------------------------------------- job script */
 
 /* The resources to request from a batch system, with slack, because a job is killed for one page too many. */
-struct request {
+struct job_request {
     uint64_t memory_mib, tmp_mib;    /* tmp_mib: 0 if none */
 };
 
-static struct request make_request(const struct forecast *f)
+static struct job_request make_request(const struct forecast *f)
 {
     static const double MIB = 1 << 20, MEMORY_SLACK = 1.25, TMP_SLACK = 1.3;
     double most = (double)f->memory_most, memory = f->spills || !f->sampled ? most : MEMORY_SLACK * (double)f->memory;
-    return (struct request){
+    return (struct job_request){
         .memory_mib = (uint64_t)ceil(fmin(memory, most) / MIB),
         .tmp_mib = (uint64_t)ceil(TMP_SLACK * f->temporary / MIB),
     };
@@ -126,7 +126,7 @@ static struct request make_request(const struct forecast *f)
 
 static void put_request(const struct forecast *f)
 {
-    struct request r = make_request(f);
+    struct job_request r = make_request(f);
     printf("#SBATCH --cpus-per-task=%d\n#SBATCH --mem=%" PRIu64 "M\n", f->n_threads, r.memory_mib);
     if (r.tmp_mib)
         printf("#SBATCH --tmp=%" PRIu64 "M\n", r.tmp_mib);
@@ -318,7 +318,7 @@ static void put_merge_json(const struct plan *p)
 static void put_json(const struct plan *p)
 {
     const struct forecast *f = &p->f;
-    struct request r = make_request(f);
+    struct job_request r = make_request(f);
     bool sampled = f->sampled;
     printf("{\n  \"input\": ");
     report_json_string(stdout, engine_opts_input(p->opts));

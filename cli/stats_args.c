@@ -17,7 +17,7 @@
 #include "stats/stats_settings.h"
 
 /* Requests that only these fields are decoded from CRAM, which needs no reference. fields: of enum sam_fields. -1: out
- * of memory, reported. */
+ * of memory, which is reported. */
 static int want_fields(struct engine_opts *o, int fields)
 {
     char text[40];

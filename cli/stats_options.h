@@ -22,7 +22,7 @@ extern const struct engine_command stats_command;
 extern const struct engine_command stats_words_command;  /* --stats-args: options that change how records are counted */
 
 /* Settles the combination of options. words[n]: the command line as samtools would print it, from the command's name
- * on. n_regions: number of operands that are regions. -1: a mistake, reported. */
+ * on. n_regions: number of operands that are regions. -1: a mistake, which is reported. */
 int stats_options_settle(struct stats_settings *settings, char *const *words, int n, int n_regions);
 
 #endif

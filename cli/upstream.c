@@ -46,7 +46,7 @@ static void note(const char *path)
 }
 
 /* Returns whether this is an executable file that is not in SEEN. */
-static bool usable(const char *path)
+static bool is_usable(const char *path)
 {
     struct stat st;
     char id[64];
@@ -57,7 +57,7 @@ static bool usable(const char *path)
     return !seen || !strstr(seen, id);
 }
 
-/* Returns the reason why usable() is false for that path, or why it could not be run. */
+/* Returns the reason why is_usable() is false for that path, or why it could not be run. */
 static const char *why_unusable(const char *path)
 {
     struct stat st;
@@ -70,7 +70,7 @@ static const char *why_unusable(const char *path)
         return "it is not a regular file";
     if (access(path, X_OK) < 0)
         return strerror(errno);
-    return usable(path) ? strerror(failed) : "it is this program itself, or has started it";
+    return is_usable(path) ? strerror(failed) : "it is this program itself, or has started it";
 }
 
 /* Returns the next usable program of that name in the folders of *path, a list such as PATH. *path then begins after
@@ -83,7 +83,7 @@ static char *next_on_path(const char **path, const char *name)
         if (asprintf(&file, "%.*s/%s", n ? (int)n : 1, n ? *path : ".", name) < 0)
             return NULL;
         *path = (*path)[n] ? *path + n + 1 : NULL;
-        if (usable(file))
+        if (is_usable(file))
             return file;
         free(file);
     }
@@ -95,7 +95,7 @@ char *upstream_find(void)
     const char *chosen = getenv("SAMTOOLS_UPSTREAM"), *path = getenv("PATH");
     note("/proc/self/exe");
     if (chosen && *chosen)
-        return usable(chosen) ? strdup(chosen) : NULL;
+        return is_usable(chosen) ? strdup(chosen) : NULL;
     return next_on_path(&path, "samtools");
 }
 
@@ -114,7 +114,7 @@ int upstream_exec(char **argv)
     if (strcmp(base ? base + 1 : argv[0], samtools) != 0)
         argv[0] = samtools;                      /* the other program's @PG line must not name us */
     if (chosen && *chosen) {
-        if (usable(chosen))
+        if (is_usable(chosen))
             try_exec(chosen, argv);
         fprintf(stderr, "samtools: SAMTOOLS_UPSTREAM=%s cannot be run (it must be another samtools): %s\n",
                 chosen, why_unusable(chosen));

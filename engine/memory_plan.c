@@ -74,7 +74,7 @@ static size_t inputs_at_once(const struct memory_job *job)
 }
 
 /* Keys cannot address more than BAM_ARENA_MAX bytes, so more memory is of no use. */
-static struct memory_job usable(const struct memory_job *asked)
+static struct memory_job cap_memory(const struct memory_job *asked)
 {
     static const uint64_t MOST = BAM_ARENA_MAX + MEMORY_OVERHEAD;
     struct memory_job job = *asked;
@@ -84,7 +84,7 @@ static struct memory_job usable(const struct memory_job *asked)
 
 struct memory_rings memory_plan_rings(const struct memory_job *asked)
 {
-    const struct memory_job job = usable(asked);
+    const struct memory_job job = cap_memory(asked);
     size_t n = (size_t)job.n_threads, all = (size_t)job.all, inputs = inputs_at_once(&job);
     struct memory_rings rings = {
         .job = job,

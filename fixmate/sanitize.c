@@ -46,7 +46,7 @@ int sanitize_parse(const char *list, unsigned *what)
 /* ----------------------------------------------------------------- CIGAR */
 
 /* Gives b this CIGAR. */
-static int put_cigar(bam1_t *b, const struct byte_buffer *cigar)
+static int replace_cigar(bam1_t *b, const struct byte_buffer *cigar)
 {
     size_t had = 4 * (size_t)b->core.n_cigar, size = (size_t)b->l_data - had + cigar->n;
     if (size > INT32_MAX)
@@ -156,9 +156,9 @@ static int trim(bam1_t *b, int64_t reference_end, struct byte_buffer *to)
     if (add_clips_as_samtools(to, cigar + i, n - i, over) < 0)
         return -1;
     if (fits_seq(b, to))
-        return put_cigar(b, to);
+        return replace_cigar(b, to);
     to->n = kept;
-    return add_clips(to, cigar + i, n - i, bam_cigar_type(op) & 1 ? over : 0) < 0 ? -1 : put_cigar(b, to);
+    return add_clips(to, cigar + i, n - i, bam_cigar_type(op) & 1 ? over : 0) < 0 ? -1 : replace_cigar(b, to);
 }
 
 static bool is_match(unsigned op)
@@ -183,7 +183,7 @@ static int join(bam1_t *b, bool to_match, struct byte_buffer *to)
         length = (op == before ? length : 0) + bam_cigar_oplen(cigar[i]);
         before = op;
     }
-    return length > 0 && add_op(to, before, length) < 0 ? -1 : put_cigar(b, to);
+    return length > 0 && add_op(to, before, length) < 0 ? -1 : replace_cigar(b, to);
 }
 
 /* ---------------------------------------------------------------- record */
@@ -222,7 +222,7 @@ static int drop_tags(bam1_t *b)
 static int clean_unmapped(bam1_t *b, unsigned what)
 {
     static const struct byte_buffer none;
-    if ((what & SANITIZE_CIGAR) && b->core.n_cigar > 0 && put_cigar(b, &none) < 0)
+    if ((what & SANITIZE_CIGAR) && b->core.n_cigar > 0 && replace_cigar(b, &none) < 0)
         return -1;
     if (what & SANITIZE_MAPQ)
         b->core.qual = 0;

@@ -15,7 +15,8 @@ struct cram_reader;
 struct hts_reader;
 struct input_file;
 
-/* Returns the most bytes that reading a CRAM takes, in this way or with threads of htslib. header: bytes of text. */
+/* Returns the largest number of bytes that reading a CRAM file takes, by this reader or by threads of htslib. header:
+ * bytes of text. */
 size_t cram_reader_memory_most(const struct htslib_room *room, size_t header, int n_threads);
 
 /* Returns whether the file may be read in this way, as far as this is known before it is opened. format: as detected.

@@ -6,7 +6,7 @@
 /* The tags that may change, in the order in which new ones are appended. */
 enum { ORIGINAL, TYPE, COUNT, UMI, N_TAGS };
 
-struct request {
+struct tag_request {
     bool drops;                  /* the first existing one is removed */
     bool wanted;                 /* the first one that is left gets the value; if there is none, a new tag is added */
     const char *text;            /* the value, n bytes without NUL; NULL: the value is the number */
@@ -16,9 +16,9 @@ struct request {
 };
 
 /* A record being written to the buffer, which has room for it. */
-struct marking {
+struct mark_writer {
     uint8_t *at;                 /* where its next byte goes */
-    struct request requests[N_TAGS];
+    struct tag_request requests[N_TAGS];
 };
 
 #define TEXT(fault, text) [fault] = (text),
@@ -52,7 +52,7 @@ bool dup_mark_is_flag(const struct dup_mark_rule *rule, const struct bam_record 
 
 /* ---- tags ---- */
 
-static void put(struct marking *m, const void *bytes, size_t n)
+static void put(struct mark_writer *m, const void *bytes, size_t n)
 {
     memcpy(m->at, bytes, n);
     m->at += n;
@@ -65,7 +65,7 @@ static size_t integer_size(const uint8_t *type)
 }
 
 /* Writes the number with `least` bytes, or more if it needs them, as htslib does. */
-static void put_typed_number(struct marking *m, uint32_t number, size_t least)
+static void put_typed_number(struct mark_writer *m, uint32_t number, size_t least)
 {
     size_t n = number < UINT8_MAX ? 1 : number < UINT16_MAX ? 2 : 4;
     uint8_t bytes[5] = {0};
@@ -76,10 +76,10 @@ static void put_typed_number(struct marking *m, uint32_t number, size_t least)
 }
 
 /* Writes a requested tag. old: type byte of the tag that it replaces; NULL: it is new. */
-static void put_tag(struct marking *m, unsigned tag, const uint8_t *old)
+static void put_tag(struct mark_writer *m, unsigned tag, const uint8_t *old)
 {
     static const char names[N_TAGS][3] = {[ORIGINAL] = "do", [TYPE] = "dt", [COUNT] = "dc", [UMI] = "RX"};
-    struct request *request = &m->requests[tag];
+    struct tag_request *request = &m->requests[tag];
     request->wanted = false;
     put(m, names[tag], 2);
     if (!request->text) {
@@ -99,10 +99,10 @@ static unsigned tag_of(const uint8_t *p)
 }
 
 /* Writes the tag in [p, next), or its replacement. */
-static enum dup_mark_fault take_tag(struct marking *m, const uint8_t *p, const uint8_t *next)
+static enum dup_mark_fault take_tag(struct mark_writer *m, const uint8_t *p, const uint8_t *next)
 {
     unsigned tag = tag_of(p);
-    struct request *request = tag < N_TAGS ? &m->requests[tag] : NULL;
+    struct tag_request *request = tag < N_TAGS ? &m->requests[tag] : NULL;
     if (request && request->drops) {
         request->drops = false;
         return DUP_MARK_OK;
@@ -121,7 +121,7 @@ static enum dup_mark_fault take_tag(struct marking *m, const uint8_t *p, const u
 
 /* Writes the bytes [p, end), which are not a tag. htslib meets them when it looks for do, dt and RX if they are at
  * least three; a reader of CRAM reaches neither them nor a new tag after them. */
-static enum dup_mark_fault put_others(struct marking *m, const struct dup_mark_rule *rule, const uint8_t *p,
+static enum dup_mark_fault put_others(struct mark_writer *m, const struct dup_mark_rule *rule, const uint8_t *p,
                                       const uint8_t *end)
 {
     bool looks = m->requests[ORIGINAL].wanted || m->requests[TYPE].wanted || m->requests[UMI].wanted;
@@ -132,7 +132,7 @@ static enum dup_mark_fault put_others(struct marking *m, const struct dup_mark_r
 }
 
 /* New tags come before the tag that holds the CIGAR, which is the last one (bam_record_fix()). */
-static enum dup_mark_fault put_tags(struct marking *m, const struct dup_mark_rule *rule,
+static enum dup_mark_fault put_tags(struct mark_writer *m, const struct dup_mark_rule *rule,
                                     const struct bam_record *record)
 {
     uint32_t n_cigar;
@@ -155,9 +155,10 @@ static enum dup_mark_fault put_tags(struct marking *m, const struct dup_mark_rul
 
 /* ---- the record ---- */
 
-static struct request request_text(const char *text, size_t n, bool drops, enum dup_mark_fault otherwise)
+static struct tag_request request_text(const char *text, size_t n, bool drops, enum dup_mark_fault otherwise)
 {
-    return (struct request){.drops = drops, .wanted = text, .text = text ? text : "", .n = n, .otherwise = otherwise};
+    return (struct tag_request){.drops = drops, .wanted = text, .text = text ? text : "", .n = n,
+                                .otherwise = otherwise};
 }
 
 /* samtools checks the type of dt only when the chain pass finds that the record is an optical duplicate. */
@@ -168,7 +169,7 @@ static enum dup_mark_fault bad_type(const struct dup_mark_rule *rule, const stru
     return rule->pass && type == DUP_TYPE_SEQUENCING && !is_other ? DUP_MARK_BAD_TYPE : DUP_MARK_OK;
 }
 
-static void make_requests(struct marking *m, const struct dup_mark_rule *rule, const struct bam_record *record,
+static void make_requests(struct mark_writer *m, const struct dup_mark_rule *rule, const struct bam_record *record,
                         const struct dup_verdict *verdict)
 {
     bool clears = is_cleared(rule, record), stays = !(dup_mark_flag(rule, record, verdict) & BAM_FDUP);
@@ -178,7 +179,7 @@ static void make_requests(struct marking *m, const struct dup_mark_rule *rule, c
     m->requests[ORIGINAL] = request_text(original, original ? strlen(original) : 0, clears, DUP_MARK_BAD_ORIGINAL);
     m->requests[TYPE] = request_text(!type ? NULL : type == DUP_TYPE_SEQUENCING ? "SQ" : "LB", 2, clears,
                                 bad_type(rule, record, type));
-    m->requests[COUNT] = (struct request){
+    m->requests[COUNT] = (struct tag_request){
         .drops = rule->counts && rule->others && !stays,
         .wanted = rule->counts && stays, .number = count > UINT32_MAX ? UINT32_MAX : (uint32_t)count,
     };
@@ -186,7 +187,7 @@ static void make_requests(struct marking *m, const struct dup_mark_rule *rule, c
 }
 
 /* Writes the fixed fields and the name, without its UMI if that moves. */
-static void put_head(struct marking *m, const struct dup_mark_rule *rule, const struct bam_record *record)
+static void put_head(struct mark_writer *m, const struct dup_mark_rule *rule, const struct bam_record *record)
 {
     const char *name = bam_record_name(record), *umi = NULL, *from = name + record->name_len, *to = from;
     int n = 0;
@@ -211,7 +212,7 @@ enum dup_mark_fault dup_mark_append(const struct dup_mark_rule *rule, struct byt
 {
     size_t size = bam_record_size(record);
     const uint8_t *from = (const uint8_t *)record, *tags = bam_record_aux(record);
-    struct marking m;
+    struct mark_writer m;
     if (byte_buffer_reserve(to, to->n + size + DUP_MARK_ROOM) < 0)
         return DUP_MARK_NO_MEMORY;
     struct bam_record *marked = (struct bam_record *)(to->p + to->n);

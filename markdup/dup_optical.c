@@ -33,7 +33,7 @@ struct sweep {
 };
 
 /* A member of the list, and the number of its tile. */
-struct listed {
+struct tile_member {
     uint32_t member, tile;
 };
 
@@ -315,7 +315,7 @@ size_t dup_tiles_group(const struct dup_tile *tiles, size_t n, size_t from)
 }
 
 /* Lists the members by tile, in order on each. ends[i]: end of the members of tile i. */
-static void divide(const struct listed *list, size_t n, const uint32_t *ranks, size_t n_tiles, uint32_t *members,
+static void divide(const struct tile_member *list, size_t n, const uint32_t *ranks, size_t n_tiles, uint32_t *members,
                    uint32_t *ends)
 {
     memset(ends, 0, n_tiles * sizeof *ends);
@@ -402,13 +402,13 @@ int dup_clusters_add(struct dup_clusters *clusters, uint32_t member, const char 
     int32_t number = name_table_find(&clusters->tiles, text, coords->n_tile);
     if (number < 0 && (number = name_table_add(&clusters->tiles, text, coords->n_tile)) < 0)
         return -1;
-    struct listed listed = {member, (uint32_t)number};
+    struct tile_member listed = {member, (uint32_t)number};
     return byte_buffer_append(&clusters->list, &listed, sizeof listed);
 }
 
 int dup_clusters_mark(struct dup_clusters *clusters, const struct dup_members *how)
 {
-    const struct listed *list = (const struct listed *)(const void *)clusters->list.p;
+    const struct tile_member *list = (const struct tile_member *)(const void *)clusters->list.p;
     size_t n = clusters->list.n / sizeof *list, n_tiles = name_table_count(&clusters->tiles);
     struct dup_tile *tiles = malloc((n_tiles + 1) * sizeof *tiles);
     uint32_t *members = malloc((n + 2 * n_tiles + 1) * sizeof *members);

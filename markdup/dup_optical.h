@@ -31,7 +31,7 @@ struct dup_members {
 
 /* Duplicates of one original, in order. A zero-initialised struct is empty. */
 struct dup_clusters {
-    struct byte_buffer list;     /* struct listed */
+    struct byte_buffer list;     /* struct tile_member */
     struct name_table tiles;
     struct dup_cells cells;
 };

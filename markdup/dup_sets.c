@@ -14,7 +14,7 @@ struct dup_set {
 };
 
 /* A slot of the hash table. A set is in the first free slot from its hash on. */
-struct slot {
+struct set_slot {
     uint32_t hash;               /* its lower 32 bits */
     uint32_t place;              /* 1 + position of the set in the ring; 0: the slot is free */
 };
@@ -26,7 +26,7 @@ struct dup_sets {
     void *context;
     struct dup_set *ring;        /* open sets, from `first` on, in the order in which they opened */
     size_t first, n, ring_mask;
-    struct slot *slots;          /* twice as many as the ring has places */
+    struct set_slot *slots;      /* twice as many as the ring has places */
     size_t slot_mask;
     struct small_pool names;
     uint64_t culprit;
@@ -54,7 +54,7 @@ static void slot_put(struct dup_sets *s, uint32_t hash, size_t place)
     size_t at = hash & s->slot_mask;
     while (s->slots[at].place)
         at = (at + 1) & s->slot_mask;
-    s->slots[at] = (struct slot){hash, (uint32_t)place + 1};
+    s->slots[at] = (struct set_slot){hash, (uint32_t)place + 1};
 }
 
 static uint32_t key_hash(const struct dup_key *key)
@@ -93,7 +93,7 @@ static int grow(struct dup_sets *s)
 {
     size_t size = s->ring ? 2 * (s->ring_mask + 1) : RING_LEAST;
     struct dup_set *ring = size <= RING_MOST ? malloc(size * sizeof *ring) : NULL;
-    struct slot *slots = ring ? calloc(2 * size, sizeof *slots) : NULL;
+    struct set_slot *slots = ring ? calloc(2 * size, sizeof *slots) : NULL;
     if (!slots) {
         free(ring);
         return -1;

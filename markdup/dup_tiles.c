@@ -4,7 +4,7 @@
 #include "markdup/dup_tiles.h"
 
 /* A cluster in a list, followed by its name. */
-struct listed {
+struct listed_cluster {
     uint64_t member;
     int64_t score;
     long x, y;
@@ -20,7 +20,7 @@ struct tile_list {
 };
 
 /* Clusters of a group, in memory. */
-struct group {
+struct tile_group {
     struct byte_buffer bytes;    /* of the lists, and names */
     struct dup_cluster *clusters;
     struct dup_placed *order;
@@ -81,7 +81,7 @@ static struct tile_list *list_of(struct dup_tiles *t, const struct dup_cluster *
 
 int dup_tiles_add(struct dup_tiles *t, const struct dup_cluster *cluster, uint64_t member)
 {
-    struct listed listed;
+    struct listed_cluster listed;
     struct tile_list *list = list_of(t, cluster);
     memset(&listed, 0, sizeof listed);           /* also the padding */
     listed.member = member;
@@ -119,7 +119,7 @@ static int read_list(const struct dup_tiles *t, const struct tile_list *list, st
 /* Reads the cluster of a list that begins at *at, and moves *at past it. */
 static struct dup_cluster read_cluster(const uint8_t *bytes, size_t *at, uint64_t *member)
 {
-    struct listed l;
+    struct listed_cluster l;
     memcpy(&l, bytes + *at, sizeof l);
     const char *name = (const char *)bytes + *at + sizeof l;
     *at += sizeof l + l.name_len;
@@ -129,7 +129,7 @@ static struct dup_cluster read_cluster(const uint8_t *bytes, size_t *at, uint64_
 }
 
 /* Reads the clusters of a tile with this rank. There is room for all. */
-static int read_tile(const struct dup_tiles *t, const struct tile_list *list, uint32_t rank, struct group *g)
+static int read_tile(const struct dup_tiles *t, const struct tile_list *list, uint32_t rank, struct tile_group *g)
 {
     size_t at = g->bytes.n;
     if (read_list(t, list, &g->bytes) < 0)
@@ -141,7 +141,7 @@ static int read_tile(const struct dup_tiles *t, const struct tile_list *list, ui
     return 0;
 }
 
-static void group_free(const struct group *g)
+static void group_free(const struct tile_group *g)
 {
     free(g->bytes.p);
     free(g->clusters);
@@ -150,7 +150,7 @@ static void group_free(const struct group *g)
 }
 
 /* Copies the open clusters. There is room for all. */
-static int take_open(const struct group *from, struct group *g)
+static int take_open(const struct tile_group *from, struct tile_group *g)
 {
     for (; g->n < from->n_open; g->n++) {
         size_t i = from->order[g->n].cluster;
@@ -168,7 +168,7 @@ static int take_open(const struct group *from, struct group *g)
 /* Takes the open clusters of `before`, and reads tiles of [*from, to), which are one group, until they use the memory
  * allowed, but at least as many clusters as were open. *from: the first tile that was not read. */
 static int read_tile_group(const struct dup_tiles *t, const struct dup_tile *tiles, size_t *from, size_t to,
-                           const struct group *before, struct group *g)
+                           const struct tile_group *before, struct tile_group *g)
 {
     size_t begin = *from, n = before->n_open, bytes = n * UINT8_MAX;
     for (size_t i = begin; i < to; i++) {
@@ -194,11 +194,11 @@ static int read_tile_group(const struct dup_tiles *t, const struct dup_tile *til
 static int mark_group(const struct dup_tiles *t, const struct dup_tile *tiles, size_t from, size_t to,
                       const struct dup_marker *how)
 {
-    struct group before, g = {.n = 0};
+    struct tile_group before, g = {.n = 0};
     int status = 0;
     while (from < to && status == 0) {
         before = g;
-        g = (struct group){.n = 0};
+        g = (struct tile_group){.n = 0};
         status = read_tile_group(t, tiles, &from, to, &before, &g);
         group_free(&before);
         if (status == 0)

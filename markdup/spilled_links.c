@@ -5,7 +5,7 @@
 #include "markdup/spilled_links.h"
 
 /* Clusters that were stored at once; in the pool. */
-struct chunk {
+struct stored_clusters {
     struct dup_place place;
     uint32_t n_bundles;          /* that have not left */
 };
@@ -53,7 +53,7 @@ size_t spilled_links_memory(const struct spilled_links *a)
 
 /* ---- clusters ---- */
 
-static struct chunk *chunk_at(const struct dup_links *l, uint32_t handle)
+static struct stored_clusters *chunk_at(const struct dup_links *l, uint32_t handle)
 {
     return small_pool_at(&l->pool, handle);
 }
@@ -70,10 +70,10 @@ static int put_chunk(struct spilled_links *a, struct dup_links *l)
 /* Begins the part of the chunk for the bundle's clusters. */
 static int begin_part(struct spilled_links *a, struct dup_links *l, uint32_t bundle)
 {
-    if (!a->chunk && !(a->chunk = small_pool_take(&l->pool, sizeof(struct chunk))))
+    if (!a->chunk && !(a->chunk = small_pool_take(&l->pool, sizeof(struct stored_clusters))))
         return -1;
     if (a->bytes.n == 0)
-        *chunk_at(l, a->chunk) = (struct chunk){.n_bundles = 0};
+        *chunk_at(l, a->chunk) = (struct stored_clusters){.n_bundles = 0};
     chunk_at(l, a->chunk)->n_bundles++;
     dup_bundle_at(l, bundle)->chunk = a->chunk;
     dup_bundle_at(l, bundle)->offset = (uint32_t)a->bytes.n;
@@ -122,7 +122,7 @@ static int keep_cluster(struct spilled_links *a, const struct dup_link *link)
 /* Frees the clusters of the bundle, all of whose links have left. */
 static void drop_part(struct spilled_links *a, struct dup_links *l, const struct dup_bundle *bundle)
 {
-    struct chunk *chunk = bundle->chunk ? chunk_at(l, bundle->chunk) : NULL;
+    struct stored_clusters *chunk = bundle->chunk ? chunk_at(l, bundle->chunk) : NULL;
     if (!chunk || --chunk->n_bundles > 0)
         return;
     a->store->drop(a->store->context, &chunk->place);

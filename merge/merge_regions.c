@@ -58,7 +58,7 @@ static bool scan_number(char **text, uint64_t *value)
     return found;
 }
 
-static int add_line(struct merge_regions *r, char *name, const char *path, unsigned long long number)
+static int add_bed_line(struct merge_regions *r, char *name, const char *path, unsigned long long number)
 {
     uint64_t begin = 0, end = 0;
     while (isspace((unsigned char)*name))
@@ -90,7 +90,7 @@ static int read_bed(struct merge_regions *r, const char *path)
     unsigned long long number = 0;
     int found = file ? bgzf_getline(file, '\n', &line) : -2, status = 0;
     for (; status == 0 && found >= 0; found = bgzf_getline(file, '\n', &line))
-        status = add_line(r, line.s, path, ++number);
+        status = add_bed_line(r, line.s, path, ++number);
     if (status == 0 && found < -1)
         status = latch_fail(r->latch, "-L %s cannot be read%s%s. Nothing was written", path, errno ? ": " : "",
                             errno ? strerror(errno) : "");

@@ -32,8 +32,8 @@ static uint64_t records_to_write(const struct rank_parts *s)
     return s->b.arenas.filled->n_records + (s->keeps ? s->shares.records[s->team.rank] : 0);
 }
 
-/* Runs the first merge of B, which finds where blocks begin. If all records are in memory, their order is kept, and
- * they are not merged again: sort A has freed more memory than the order takes. */
+/* Runs the first merge of B, which finds where blocks begin. If all records are in memory, the order is kept for the
+ * output, so that they need not be merged again. It takes less memory than sort A has freed. */
 static void measure_records(void *sort)
 {
     struct rank_parts *s = sort;
@@ -138,7 +138,7 @@ static void compare(struct rank_parts *s)
 
 /* Returns whether a file can be read by its descriptor. The files that out_file makes without a name are not readable.
  * Rank 0 reads nothing. */
-static bool is_readable(int fd)
+static bool can_read_back(int fd)
 {
     return (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
 }
@@ -146,7 +146,7 @@ static bool is_readable(int fd)
 static void gather(struct rank_parts *s)
 {
     struct out_file *data = &s->d.out.data;
-    int fd = s->team.rank == 0 || is_readable(data->fd) ? data->fd : open(out_file_name(data), O_RDONLY | O_CLOEXEC);
+    int fd = s->team.rank == 0 || can_read_back(data->fd) ? data->fd : open(out_file_name(data), O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         latch_fail(&s->latch_b, "%s cannot be read again: %s", data->path, strerror(errno));
     struct output_part part = {fd, data->path, data->temp, s->n_threads};

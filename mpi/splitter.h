@@ -15,8 +15,8 @@ struct splitter {
     int64_t rank;
 };
 
-/* Compares a record with the splitter. < 0: it comes before records that tie; 0: it ties; > 0: it comes after them.
- * rule: compares records of equal keys; NULL: they tie. */
+/* Compares a record with the splitter. < 0: the record comes before those that tie with the splitter; 0: it ties; > 0:
+ * it comes after them. rule: compares records of equal keys; if it is NULL, they tie. */
 int splitter_compare(const struct splitter *splitter, const struct sort_rule *rule, uint64_t key,
                      const uint8_t *record);
 

@@ -33,7 +33,7 @@ static int read_slice(struct byte_buffer *to, struct slice_feed *feed, struct la
 }
 
 /* Reads the first records. They remain in the input, which returns them before its other records. */
-static int read_sample(struct input *in, const struct engine *engine)
+static int read_first_records(struct input *in, const struct engine *engine)
 {
     struct byte_buffer rest = {in->header.rest, in->header.rest_size, in->header.rest_size};
     struct slice_feed feed = {.lent = NULL};
@@ -70,7 +70,7 @@ static int pack(struct news *news, const struct input *in, struct latch *latch)
 
 static void read_first(struct input *in, struct news *news, const char *path, const struct inputs_options *how)
 {
-    if (input_open(in, path, NULL, how) == 0 && read_sample(in, how->engine) >= 0)
+    if (input_open(in, path, NULL, how) == 0 && read_first_records(in, how->engine) >= 0)
         pack(news, in, how->engine->latch);
 }
 

@@ -32,7 +32,7 @@ static const uint8_t complement[16] = {15, 8, 4, 12, 2, 10, 6, 14, 1, 9, 10, 13,
 /* ---- the index: k-mer -> place in the FASTA ---- */
 
 /* Hash table with open addressing and linear probing. NO_KMER marks a free slot. */
-struct slot {
+struct kmer_slot {
     uint64_t hash;
     uint64_t place;              /* first base of the k-mer; bases are counted through all sequences */
 };
@@ -42,7 +42,7 @@ struct slot {
 #define PLACE_MASK (REPEATED - 1)
 
 struct kmer_index {
-    struct slot *slots;          /* NULL: no index */
+    struct kmer_slot *slots;     /* NULL: no index */
     uint8_t *filter;             /* one byte for each slot, see met() */
     int log2_slots;
     size_t n;
@@ -66,7 +66,7 @@ struct minhash {
 
 static size_t index_bytes(int log2_slots)
 {
-    return (sizeof(struct slot) + 1) << log2_slots;
+    return (sizeof(struct kmer_slot) + 1) << log2_slots;
 }
 
 /* Makes an empty table. It requests huge pages; otherwise each look-up would cause a TLB miss besides its cache
@@ -117,7 +117,7 @@ static inline bool met(const struct kmer_index *index, uint64_t hash)
 }
 
 /* Finds the slot that holds hash, or the free slot for it. */
-static inline struct slot *find(const struct kmer_index *index, uint64_t hash)
+static inline struct kmer_slot *find(const struct kmer_index *index, uint64_t hash)
 {
     size_t mask = ((size_t)1 << index->log2_slots) - 1, i = home(index, hash);
     while (index->slots[i].hash != hash && index->slots[i].hash != NO_KMER)
@@ -125,7 +125,7 @@ static inline struct slot *find(const struct kmer_index *index, uint64_t hash)
     return &index->slots[i];
 }
 
-static void put(struct kmer_index *index, struct slot *free_slot, struct slot filled)
+static void put(struct kmer_index *index, struct kmer_slot *free_slot, struct kmer_slot filled)
 {
     *free_slot = filled;
     index->filter[home(index, filled.hash)] |= (uint8_t)filter_bit(index, filled.hash);
@@ -136,8 +136,8 @@ static int grow(struct kmer_index *index)
     struct kmer_index bigger = *index;
     if (table_new(&bigger, index->log2_slots + 1) != 0)
         return -1;
-    const struct slot *end = index->slots + ((size_t)1 << index->log2_slots);
-    for (const struct slot *s = index->slots; s < end; s++)
+    const struct kmer_slot *end = index->slots + ((size_t)1 << index->log2_slots);
+    for (const struct kmer_slot *s = index->slots; s < end; s++)
         if (s->hash != NO_KMER)
             put(&bigger, find(&bigger, s->hash), *s);
     table_free(index);
@@ -152,12 +152,12 @@ static int add(struct kmer_index *index, uint64_t hash, uint64_t place)
         index->empty_place = place;
         return 0;
     }
-    struct slot *s = find(index, hash);
+    struct kmer_slot *s = find(index, hash);
     if (s->hash == hash) {
         s->place = place | REPEATED;
         return 0;
     }
-    put(index, s, (struct slot){hash, place});
+    put(index, s, (struct kmer_slot){hash, place});
     return ++index->n > INDEX_FULL(index->log2_slots) ? grow(index) : 0;
 }
 
@@ -165,7 +165,7 @@ static int add(struct kmer_index *index, uint64_t hash, uint64_t place)
 
 /* A walk over the k-mers of the bases [at, end). With squash, the first base of each run of equal bases
  * stands for the run. */
-struct cursor {
+struct kmer_cursor {
     const uint8_t *seq;          /* packed, two bases per byte */
     int64_t at, end;
     unsigned last;               /* the base before `at`; above 15: none */
@@ -174,13 +174,13 @@ struct cursor {
 
 /* The hashes of some consecutive k-mers: as many as the look-ups that may run at a time. */
 enum { BATCH = 64 };
-struct batch {
+struct hash_batch {
     uint64_t forward[BATCH], reverse[BATCH];
     int64_t at[BATCH];           /* last base of the k-mer */
 };
 
 /* Consumes the base at the cursor. Returns false if it was squashed. */
-static inline bool take(const struct minhash *m, struct cursor *c)
+static inline bool take(const struct minhash *m, struct kmer_cursor *c)
 {
     unsigned base = c->seq[c->at >> 1] >> (c->at & 1 ? 0 : 4) & 15;
     c->at++;
@@ -193,18 +193,18 @@ static inline bool take(const struct minhash *m, struct cursor *c)
 }
 
 /* Places a cursor after all but the last base of the first k-mer. */
-static struct cursor cursor_at(const struct minhash *m, const uint8_t *seq, int64_t start, int64_t end)
+static struct kmer_cursor cursor_at(const struct minhash *m, const uint8_t *seq, int64_t start, int64_t end)
 {
-    struct cursor c = {.seq = seq, .at = start, .end = end, .last = UINT_MAX};
+    struct kmer_cursor c = {.seq = seq, .at = start, .end = end, .last = UINT_MAX};
     for (int n = 0; n < m->kmer - 1 && c.at < c.end;)
         n += take(m, &c);
     return c;
 }
 
 /* Returns the number of the next k-mers of the walk, which it stores in the batch; 0 at the end. */
-static int next_kmers(const struct minhash *m, struct cursor *cursor, struct batch *b)
+static int next_kmers(const struct minhash *m, struct kmer_cursor *cursor, struct hash_batch *b)
 {
-    struct cursor c = *cursor;   /* a copy, so that it can be in registers */
+    struct kmer_cursor c = *cursor; /* a copy, so that it can be in registers */
     const uint64_t mask = m->mask, scramble = SCRAMBLE & mask;
     int n = 0;
     while (n < BATCH && c.at < c.end) {
@@ -241,8 +241,8 @@ static int index_sequence(struct minhash *m, const uint8_t *seq, int64_t len, ui
     for (int64_t start = 0;;) {
         int64_t end = start + m->window < len ? start + m->window : len;
         struct minimiser best = {NO_KMER, start};
-        struct batch b;
-        struct cursor c = cursor_at(m, seq, start, end);
+        struct hash_batch b;
+        struct kmer_cursor c = cursor_at(m, seq, start, end);
         for (int n; (n = next_kmers(m, &c, &b)) > 0;)
             for (int i = 0; i < n; i++)
                 best = smaller(best, b.forward[i], b.at[i]);
@@ -326,8 +326,8 @@ static int64_t turned(const struct minhash *m, int64_t at, int64_t len)
 static void rank_by_hash(const struct minhash *m, const uint8_t *seq, int64_t len, struct minhash_rank *rank)
 {
     struct minimiser forward = none, reverse = none;     /* `at` counts on the forward strand for both */
-    struct batch b;
-    struct cursor c = cursor_at(m, seq, 0, len);
+    struct hash_batch b;
+    struct kmer_cursor c = cursor_at(m, seq, 0, len);
     for (int n; (n = next_kmers(m, &c, &b)) > 0;)
         for (int i = 0; i < n; i++) {
             forward = smaller(forward, b.forward[i], b.at[i]);
@@ -349,7 +349,7 @@ struct matches {
 
 static inline void match(const struct kmer_index *index, uint64_t hash, int64_t at, struct matches *found)
 {
-    const struct slot *s = find(index, hash);
+    const struct kmer_slot *s = find(index, hash);
     if (s->hash == NO_KMER) {
         found->absent = smaller(found->absent, hash, at);
     } else if (s->place & REPEATED) {
@@ -405,8 +405,8 @@ static struct choice choose(const struct kmer_index *index, const struct matches
 static void rank_by_index(const struct minhash *m, const uint8_t *seq, int64_t len, struct minhash_rank *rank)
 {
     struct matches forward = {none, none, none, 0, 0}, reverse = forward;
-    struct batch b;
-    struct cursor c = cursor_at(m, seq, 0, len);
+    struct hash_batch b;
+    struct kmer_cursor c = cursor_at(m, seq, 0, len);
     for (int n; (n = next_kmers(m, &c, &b)) > 0;) {
         look_up(&m->index, b.forward, b.at, n, &forward);
         if (m->both_strands)

@@ -72,7 +72,7 @@ static struct tag_value seen_value(const struct tag_key *tags, const struct bam_
 }
 
 /* Learns the names of the header's read groups. */
-static int learn_groups(struct tag_key *tags, sam_hdr_t *lines)
+static int learn_group_names(struct tag_key *tags, sam_hdr_t *lines)
 {
     int n = sam_hdr_count_lines(lines, "RG"), n_ids = 0;
     if (n <= 0)
@@ -97,7 +97,7 @@ int tag_key_init(struct tag_key *tags, const char tag[2], sam_hdr_t *lines)
     tags->low = INT32_MIN;
     tags->n_steps = MOST_STEPS;
     text_code_init(&tags->text, false, VALUE_RANGE);
-    return memcmp(tag, "RG", 2) == 0 ? learn_groups(tags, lines) : 0;
+    return memcmp(tag, "RG", 2) == 0 ? learn_group_names(tags, lines) : 0;
 }
 
 void tag_key_free(struct tag_key *tags)

@@ -93,7 +93,7 @@ static struct text molecule_text(struct template_tag tag)
 
 /* ---- ends ---- */
 
-static bool end_before(const struct template_end *a, const struct template_end *b)
+static bool template_end_before(const struct template_end *a, const struct template_end *b)
 {
     if (a->ref != b->ref)
         return a->ref < b->ref;
@@ -102,7 +102,7 @@ static bool end_before(const struct template_end *a, const struct template_end *
     return !a->reverse;
 }
 
-static int find_group(const void *id, const void *group)
+static int compare_group_id(const void *id, const void *group)
 {
     return strcmp(id, ((const struct template_group *)group)->id);
 }
@@ -110,7 +110,7 @@ static int find_group(const void *id, const void *group)
 static unsigned library_of(const struct template_key *rule, struct text group)
 {
     const struct template_group *found = !group.s ? NULL
-        : bsearch(group.s, rule->groups, rule->n_groups, sizeof *rule->groups, find_group);
+        : bsearch(group.s, rule->groups, rule->n_groups, sizeof *rule->groups, compare_group_id);
     return found ? found->rank : 0;
 }
 
@@ -141,7 +141,7 @@ static enum bam_fault view_make(const struct template_key *rule, const struct ba
         return BAM_BAD_MI;
     if (rule->marked)
         tags.rg = marked_group(r, tags.rg);
-    view->upper = !end_before(&own, &mate);
+    view->upper = !template_end_before(&own, &mate);
     view->end[view->upper] = own;
     view->end[!view->upper] = mate;
     bool has_group = tags.rg.type && *tags.rg.type == 'Z';
@@ -292,7 +292,7 @@ static char *library_name(sam_hdr_t *lines, int i)
 }
 
 /* Reads the @RG lines and ranks their libraries. Returns 0, or -1 if out of memory. */
-static int learn_groups(struct template_key *rule, sam_hdr_t *lines)
+static int learn_libraries(struct template_key *rule, sam_hdr_t *lines)
 {
     int n = sam_hdr_count_lines(lines, "RG");
     unsigned rank = 0;
@@ -326,7 +326,7 @@ int template_key_init(struct template_key *rule, sam_hdr_t *sam, sam_hdr_t *line
     rule->pos_bits = key_bits((uint64_t)rule->max_pos);
     text_code_init(&rule->name, false, UINT64_MAX);
     text_code_init(&rule->cell, false, UINT64_MAX);
-    return learn_groups(rule, lines);
+    return learn_libraries(rule, lines);
 }
 
 void template_key_free(struct template_key *rule)

@@ -20,7 +20,7 @@ enum {
 /* The result of an inflate task for its block, by ring slot. The task writes it, and the main thread reads it after it
  * has taken the block back. The keys stay here until the slot's next task copies them; the main thread only counts
  * them. */
-struct found {
+struct block_found {
     struct bam_walk walk;
     struct bam_key *place;       /* where the keys belong; NULL: they are there already; the main thread's, then the
                                   * next task's */
@@ -51,7 +51,7 @@ void block_reader_set_arena(struct block_reader *r, struct bam_arena *arena)
 
 size_t block_reader_memory(uint32_t n_slots)
 {
-    return n_slots * (sizeof(struct found) + slice_copies_slot_memory());
+    return n_slots * (sizeof(struct block_found) + slice_copies_slot_memory());
 }
 
 /* Returns the bytes of this input's records that were listed. */
@@ -85,7 +85,7 @@ uint64_t block_reader_least(const struct block_reader *r)
     return files > r->opt.size_hint ? files : r->opt.size_hint;
 }
 
-static void settle_keys(struct found *found)
+static void settle_keys(struct block_found *found)
 {
     if (found->place)
         memcpy(found->place, found->keys, found->walk.n * sizeof *found->keys);
@@ -98,7 +98,7 @@ static void settle_keys(struct found *found)
 static void find_records(void *reader, const struct bgzf_source_block *block)
 {
     struct block_reader *r = reader;
-    struct found *found = &r->found[block->slot];
+    struct block_found *found = &r->found[block->slot];
     uint64_t start = (uint64_t)(block->data - r->arena->base);
     enum stage before = clocks_enter(r->opt.engine->clocks, STAGE_FIND);
     settle_keys(found);
@@ -243,7 +243,7 @@ static int take_block(struct block_reader *r, bool wait)
     int taken = take(r, wait, &block);
     if (taken <= 0)
         return taken;
-    struct found *found = &r->found[block.slot];
+    struct block_found *found = &r->found[block.slot];
     struct bam_origin origin = {r->in->name, block.file_offset};
     uint64_t n_before = r->arena->n_records, end = (uint64_t)(block.data - r->arena->base) + block.size;
     __builtin_prefetch(&r->found[(block.slot + 1) % r->opt.n_slots].walk);

@@ -25,13 +25,13 @@ struct block_reader_options {
     const struct engine *engine;
 };
 
-struct found;
+struct block_found;
 
 struct block_reader {
     struct block_reader_options opt;
     struct input *in;       /* the input that is being read */
     struct bam_arena *arena;     /* the destination of its blocks; set by the main thread while no block is out */
-    struct found *found;         /* one per slot of the source */
+    struct block_found *found;   /* one per slot of the source */
     struct slice_copies copies;  /* copies of the input's stream, if it has one */
     uint64_t last_block;         /* file offset of the block taken back last */
 };

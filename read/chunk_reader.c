@@ -157,7 +157,7 @@ static size_t kept_blocks(const struct chunk_memory *use)
 }
 
 /* Allocates the memory for a chunk's bytes. */
-static int make_text(const struct chunk_reader *r, struct chunk *c)
+static int alloc_text(const struct chunk_reader *r, struct chunk *c)
 {
     const struct chunk_memory *use = &r->opt.in.use;
     c->bytes = malloc(use->chunk_size + 1);
@@ -176,7 +176,7 @@ static int equip_chunk(const struct chunk_reader *r, struct chunk *c)
     if (c->bytes || !reads_blocks(r))
         return 0;
     if (!r->opt.borrower || !chunk_pool_take_text(r->opt.borrower->pool, &text))
-        return make_text(r, c);
+        return alloc_text(r, c);
     c->bytes = text.bytes;
     c->blocks = text.blocks;
     c->kept = text.kept;
@@ -535,7 +535,7 @@ static int alloc_chunks(struct chunk_reader *r)
         && slice_feed_open(&r->feed, &r->opt.in.stream, use->n_lent, use->chunk_size, r->opt.in.engine) < 0)
         return -1;
     for (uint32_t i = 0; i < (r->opt.borrower ? 1 : use->n_chunks); i++)
-        if ((reads_blocks(r) && make_text(r, &r->chunks[i]) < 0)
+        if ((reads_blocks(r) && alloc_text(r, &r->chunks[i]) < 0)
             || byte_buffer_reserve(&r->chunks[i].made.records, use->records_size) < 0)
             return -1;
     return 0;

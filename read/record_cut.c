@@ -202,7 +202,7 @@ static const uint8_t *record_in(const struct slice_span *span, size_t number)
 }
 
 /* Returns whether the record is complete: the last record of a stream may be broken, or cut. */
-static bool is_whole(const struct slice_span *span, size_t number)
+static bool is_complete(const struct slice_span *span, size_t number)
 {
     struct bam_key key = span->slice->keys[span->first + number];
     return bam_key_record_size(span->slice->records.p, key) == bam_record_said_size(record_in(span, number));
@@ -215,7 +215,7 @@ static void cut_span(void *cut, const struct slice_span *span, struct chunk_cut 
     struct record_cut *c = cut;
     struct unit_borders b = {.any = false};
     size_t first = 0, last = span->n - 1;
-    c->carry.is_broken = !is_whole(span, last);
+    c->carry.is_broken = !is_complete(span, last);
     if (c->opt.counts_bytes)
         clocks_leave(c->clocks, clocks_enter(c->clocks, STAGE_FIND), span->size);
     if (!c->opt.by_name)
@@ -256,7 +256,7 @@ uint64_t record_cut_go_on(struct record_cut *c, const uint8_t *p, size_t size)
 
 /* Adds the record at `from` to the unit, in its changed form `record` if it has one. As soon as one record of a unit
  * has changed, all records of the unit are copied. -1: out of memory. */
-static int add_record(struct record_walk *w, struct record_unit *unit, const uint8_t *from, const uint8_t *record)
+static int add_to_unit(struct record_walk *w, struct record_unit *unit, const uint8_t *from, const uint8_t *record)
 {
     size_t had = (size_t)(from - unit->from), size = bam_record_size(bam_record_at(record));
     if (record != from && w->unit.n == 0 && byte_buffer_append(&w->unit, unit->from, had) < 0)
@@ -325,7 +325,7 @@ static void walk(const struct record_cut *c, uint32_t number, struct chunk *chun
         if (w->found.fault)
             return;
         unit.needs_fix |= verdict.needs_fix;
-        if (!record || add_record(w, &unit, p + at, record) < 0) {
+        if (!record || add_to_unit(w, &unit, p + at, record) < 0) {
             w->found.status = RECORD_CUT_NO_MEMORY;
             return;
         }

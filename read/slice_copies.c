@@ -82,8 +82,8 @@ static int accept(struct slice_copies *s, const struct copied_span *c)
     if (w->end == c->start + c->span.size)
         return 0;
     if (!w->fault)
-        return latch_fail(s->opt.engine->latch, "%s: records %llu to %llu were made, but they are fewer bytes than "
-                          "their slice has. Memory may be faulty, or this is our bug: please report it", s->in->name,
+        return latch_fail(s->opt.engine->latch, "%s: records %llu to %llu have fewer bytes than their slice. "
+                          "Memory may be faulty, or this is our bug: please report it", s->in->name,
                           (unsigned long long)c->number, (unsigned long long)(c->number + w->n - 1));
     struct record_place at = {s->in->name, c->number + w->n, a->origin + w->end, s->offset};
     if (w->fault == BAM_CUT)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Advice from a report's numbers: possible findings, the most important first. Advice names only
- * options that all commands have, and -T, which those have that spill: -l and -m mean other things in some. */
+/* Advice from a report's numbers: possible findings, the most important first. Advice names only options that all
+ * commands have, and -T, which the commands that spill have; -l and -m mean other things in some commands. */
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>

@@ -57,7 +57,7 @@ static const json_t *value_at(const json_t *from, const char *path)
     return from;
 }
 
-static void take_text(const json_t *root, const char *path, char to[REPORT_COMPARE_SIZE])
+static void copy_text(const json_t *root, const char *path, char to[REPORT_COMPARE_SIZE])
 {
     const char *text = json_string_value(value_at(root, path));
     snprintf(to, REPORT_COMPARE_SIZE, "%s", text ? text : "");
@@ -75,7 +75,7 @@ static void take_values(struct report_compare_side *s, const json_t *root)
 {
     char path[PATH];
     for (size_t i = 0; i < REPORT_COMPARE_TEXTS; i++)
-        take_text(root, texts[i].path, s->texts[i]);
+        copy_text(root, texts[i].path, s->texts[i]);
     for (size_t i = 0; i < REPORT_COMPARE_NUMBERS; i++)
         s->numbers[i] = number_at(root, rows[i].path);
     for (enum stage stage = 0; stage < N_STAGES; stage++) {

@@ -15,7 +15,7 @@ static double cpu_of(const struct curve_point *p) { return (double)p->cpu_ns; }
 static double read_of(const struct curve_point *p) { return (double)p->read; }
 static double written_of(const struct curve_point *p) { return (double)p->written; }
 
-struct line {
+struct plotted_line {
     const struct curve_point *points;
     size_t n;                    /* at least two */
     curve_number_fn *number;
@@ -24,7 +24,7 @@ struct line {
 };
 
 /* The number at a time, on the straight line between two points. */
-static double at_time(const struct line *l, double ns)
+static double at_time(const struct plotted_line *l, double ns)
 {
     size_t i = 1;
     while (i + 1 < l->n && (double)l->points[i].ns < ns)
@@ -35,13 +35,13 @@ static double at_time(const struct line *l, double ns)
     return a + part * (b - a);
 }
 
-static double step_value(const struct line *l, double step_ns, int i)
+static double step_value(const struct plotted_line *l, double step_ns, int i)
 {
     double before = at_time(l, i * step_ns), after = at_time(l, (i + 1) * step_ns);
     return l->adds_up ? (after - before) / step_ns : (before + after) / 2;
 }
 
-static double most_of(const struct line *l, double step_ns)
+static double most_of(const struct plotted_line *l, double step_ns)
 {
     double most = 0;
     for (int i = 0; i < STEPS; i++)
@@ -49,7 +49,7 @@ static double most_of(const struct line *l, double step_ns)
     return most;
 }
 
-static void put_line(const struct line *l, double step_ns, double top, FILE *to)
+static void put_line(const struct plotted_line *l, double step_ns, double top, FILE *to)
 {
     fprintf(to, "<path class=\"line\" stroke=\"%s\" d=\"M0 %d", l->colour, HEIGHT);
     for (int i = 0; i < STEPS; i++)
@@ -67,8 +67,8 @@ static double top_of(double most)
 }
 
 /* Draws up to two lines with the same scale; unit: the number that 1 on the axis stands for. */
-static void put_plot(const struct report *r, const struct clocks *clocks, const struct line *lines, int n, double unit,
-                     const char *about, FILE *to)
+static void put_plot(const struct report *r, const struct clocks *clocks, const struct plotted_line *lines, int n,
+                     double unit, const char *about, FILE *to)
 {
     double step_ns = r->wall * 1e9 / STEPS, most = 0;
     for (int i = 0; i < n; i++)
@@ -90,8 +90,8 @@ void report_curves(const struct report *r, const struct clocks *clocks, FILE *to
     size_t n = clocks_curve(clocks, &points);
     if (n < 2 || r->wall <= 0)
         return;
-    struct line held = {points, n, memory_of, false, memory}, used = {points, n, cpu_of, true, cpu};
-    struct line moved[] = {{points, n, read_of, true, in}, {points, n, written_of, true, out}};
+    struct plotted_line held = {points, n, memory_of, false, memory}, used = {points, n, cpu_of, true, cpu};
+    struct plotted_line moved[] = {{points, n, read_of, true, in}, {points, n, written_of, true, out}};
     if (r->mean_rss != REPORT_UNKNOWN) {
         put_plot(r, clocks, &held, 1, 1e6, "memory of the process over time", to);
         fprintf(to, "<span class=\"what\"><b style=\"color:%s\">memory</b>, MB: mean %.0f, peak %.0f</span></div>\n",

@@ -50,7 +50,7 @@ static const char *path_of(const struct sormadup *c)
 }
 
 /* Adds a @PG line, unless the user forbids it. */
-static int add_line(const struct sormadup *c, sam_hdr_t *sam, const char *command_line)
+static int add_step_line(const struct sormadup *c, sam_hdr_t *sam, const char *command_line)
 {
     if (c->common->out.no_pg || !command_line
         || bam_header_mark_sorted(sam, NULL, false, version_of_both(), command_line) == 0)
@@ -75,7 +75,7 @@ static int open_inputs(struct sormadup *c)
     int collates = sormadup_collates(c->opts, &c->in, c->d->engine.latch);
     c->use = (struct sormadup_use){c->common, c->in, written_use(&c->common->out, sam, &c->rings), collates > 0};
     c->held = inputs_held(&c->in, sam, true);
-    return collates < 0 ? -1 : add_line(c, sam, c->opts->cat_line);
+    return collates < 0 ? -1 : add_step_line(c, sam, c->opts->cat_line);
 }
 
 static int open_collated(struct sormadup *c)
@@ -138,8 +138,8 @@ static int put_header(struct sormadup *c)
 {
     const struct sormadup_opts *o = c->opts;
     const struct sorted *s = &c->sorted;
-    if (add_line(c, s->sam, c->use.collates ? o->collated_line : o->fixmate_line) < 0
-        || add_line(c, s->sam, o->sort_line) < 0)
+    if (add_step_line(c, s->sam, c->use.collates ? o->collated_line : o->fixmate_line) < 0
+        || add_step_line(c, s->sam, o->sort_line) < 0)
         return -1;
     return written_header(&c->d->out, s->sam, &c->common->order, arenas_unplaced(&s->arenas),
                           arenas_beyond(&s->arenas));

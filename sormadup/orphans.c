@@ -15,7 +15,7 @@ enum {
 
 /* Numbers in ascending order, with gaps of zeros between them; each is at its home or after it, with no gap between the
  * two. So numbers that leave the table are sorted. */
-struct mate_table {
+struct mate_numbers {
     uint64_t *places;            /* the last one is always 0 */
     size_t n_places, n;
     unsigned bits;
@@ -23,7 +23,7 @@ struct mate_table {
 
 struct orphans {
     struct orphans_options opt;
-    struct mate_table table;
+    struct mate_numbers table;
     unsigned bits_most;          /* limit of the table, while records are read */
     struct spill_store *files;   /* NULL: nothing was spilled */
     struct spill_place (*runs)[RANGES];
@@ -32,13 +32,13 @@ struct orphans {
 
 /* ------------------------------------------------------------------- table */
 
-static int open_table(struct mate_table *t, unsigned bits)
+static int open_table(struct mate_numbers *t, unsigned bits)
 {
-    *t = (struct mate_table){.bits = bits, .n_places = ((size_t)1 << bits) + BEYOND};
+    *t = (struct mate_numbers){.bits = bits, .n_places = ((size_t)1 << bits) + BEYOND};
     return (t->places = calloc(t->n_places, sizeof *t->places)) ? 0 : -1;
 }
 
-static void free_table(struct mate_table *t)
+static void free_table(struct mate_numbers *t)
 {
     free(t->places);
     t->places = NULL;
@@ -46,7 +46,7 @@ static void free_table(struct mate_table *t)
 
 enum entered { ENTERED, MEETS_HALF, NO_ROOM };
 
-static enum entered enter(struct mate_table *t, uint64_t mate)
+static enum entered enter(struct mate_numbers *t, uint64_t mate)
 {
     size_t at = mate >> (64 - t->bits), gap;
     while (t->places[at] && t->places[at] <= (mate | 1)) {
@@ -67,7 +67,7 @@ static enum entered enter(struct mate_table *t, uint64_t mate)
  * is farther from its home than before. */
 static int grow(struct orphans *m)
 {
-    struct mate_table larger;
+    struct mate_numbers larger;
     if (open_table(&larger, m->table.bits + 1) < 0)
         return latch_fail(m->opt.store.engine->latch, "%s: out of memory for %zu reads without mates", m->opt.path,
                           m->table.n);
@@ -103,7 +103,7 @@ static struct spill_place *add_run(struct orphans *m)
 /* Writes the table as a run, and empties it. */
 static int write_run(struct orphans *m)
 {
-    struct mate_table *t = &m->table;
+    struct mate_numbers *t = &m->table;
     struct spill_place *run;
     size_t n = 0, from = 0;
     if (prepare_files(m) < 0 || !(run = add_run(m)))

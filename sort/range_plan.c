@@ -285,7 +285,7 @@ static bool ends_before(const struct range_plan *p, double records)
 
 /* Returns the first slice of a run that can have keys of the next range. The next range begins at the cut, where the
  * planned range ends. */
-static size_t first_slice(const struct range_plan *p, const struct run_cut *cut, size_t run)
+static size_t first_slice_after(const struct range_plan *p, const struct run_cut *cut, size_t run)
 {
     const struct merge_runs *runs = p->opt.runs;
     size_t taken = p->taken[run];
@@ -306,7 +306,7 @@ static void end_range(struct range_plan *p, const struct run_cut *to, struct pla
     range->is_first = p->is_first;
     range->is_last = p->planned_all;
     for (size_t i = 0; i < p->opt.runs->n; i++) {
-        size_t needed = first_slice(p, to, i);
+        size_t needed = first_slice_after(p, to, i);
         range->slices[i] = (struct run_slices){p->first[i], p->taken[i], needed};
         p->first[i] = needed;
     }

@@ -62,7 +62,7 @@ static inline struct stream_sizes stream_sizes_of(const uint8_t *record)
 
 /* -------------------------------------------------------------- qualities */
 
-/* The quality values that occur. A unit begins with the alphabet of the previous unit. */
+/* The quality values that occur. A pack begins with the alphabet of the previous pack. */
 struct alphabet {
     unsigned bits;               /* per value: 2, 4 or 6; 8: no alphabet */
     uint8_t code[256];           /* code of each value; UNKNOWN: the value is not in the alphabet */
@@ -203,14 +203,14 @@ void record_packer_free(struct record_packer *p)
 void record_packer_trim(struct record_packer *p)
 {
     for (int i = 0; i < N_BUFFERS; i++)
-        byte_buffer_trim(&p->streams[i], RECORD_PACK_UNIT + RECORD_PACK_SLACK);
+        byte_buffer_trim(&p->streams[i], RECORD_PACK_SIZE + RECORD_PACK_SLACK);
     p->bytes = p->records = 0;
 }
 
-/* Together the streams are as large as their unit. They grow by doubling, so they may take twice that memory. */
+/* Together the streams are as large as their pack. They grow by doubling, so they may take twice that memory. */
 size_t record_packer_memory(void)
 {
-    return 2 * (size_t)RECORD_PACK_UNIT + RECORD_PACK_UNIT / 2 + (size_t)LZ4_sizeofState();
+    return 2 * (size_t)RECORD_PACK_SIZE + RECORD_PACK_SIZE / 2 + (size_t)LZ4_sizeofState();
 }
 
 int record_packer_add(struct record_packer *p, const uint8_t *record, size_t size)
@@ -376,7 +376,7 @@ static int unpack_quals(struct byte_buffer *b, const uint8_t *head, const uint8_
     return 0;
 }
 
-/* Unpacks the streams other than the fixed fields. at: on entry, where each stream begins in the unit; on return, where
+/* Unpacks the streams other than the fixed fields. at: on entry, where each stream begins in the pack; on return, where
  * its bytes are. */
 static int unpack_streams(struct record_unpacker *u, const uint8_t *head, const struct stream_sizes *sum,
                           const uint8_t *at[N_STREAMS])

@@ -22,7 +22,7 @@ struct extra {
 
 /* A buffer for slices of a run. Its slot is handed out when the sink has passed the buffer, and released when the merge
  * has left the buffer. */
-struct buffer {
+struct slice_buffer {
     struct spill_buffer b;       /* used by the claimer, while TAKEN */
     const struct spill_place *place;   /* of the slice; this field and the next two: set by the main thread before
                                         * READY */
@@ -46,7 +46,7 @@ struct run_reader {
                                   * only */
     struct extra *extras;        /* left but not yet passed, the latest first; main thread only */
     struct run_state *runs;
-    struct buffer *buffers;      /* n_buffers for each run, used in turn */
+    struct slice_buffer *buffers; /* n_buffers for each run, used in turn */
     struct task_ring tasks;      /* of all buffers, by their places in the array */
     struct task_batch batch;     /* requests that have no task yet; main thread only */
     size_t help;                 /* number of the run that was helped last; main thread only */
@@ -57,7 +57,7 @@ struct run_reader {
 static void run_load(void *reader, uint32_t index)
 {
     struct run_reader *r = reader;
-    struct buffer *buffer = &r->buffers[index];
+    struct slice_buffer *buffer = &r->buffers[index];
     if (buffer->announces)
         spill_store_expect(r->opt.store, buffer->place[1]);
     if (latch_tripped(r->opt.engine->latch))
@@ -101,7 +101,7 @@ static void begin_load(struct run_reader *r, size_t run, bool home_is_free)
 {
     size_t slice = r->runs[run].loaded++;
     uint32_t slot = slot_of(r, run, slice);
-    struct buffer *buffer = &r->buffers[slot];
+    struct slice_buffer *buffer = &r->buffers[slot];
     buffer->place = &r->opt.runs[run].slices[slice];
     buffer->announces = slice + 1 < r->opt.runs[run].n
                      && task_ring_state(&r->tasks, slot_of(r, run, slice + 1)) != TASK_FREE;
@@ -245,7 +245,7 @@ static struct merge_way keys_of(const void *reader, size_t run, size_t slice)
 /* -1: out of memory, and the error is recorded in the latch. */
 static int leave_buffer(struct run_reader *r, uint32_t slot)
 {
-    struct buffer *buffer = &r->buffers[slot];
+    struct slice_buffer *buffer = &r->buffers[slot];
     size_t beside = size_beside(r, *buffer->place);
     buffer->mark = record_sink_mark(r->opt.sink);
     if (buffer->b.extra.memory) {
@@ -278,7 +278,7 @@ static bool is_partial(const void *reader, size_t run, size_t slice)
 }
 
 /* Loads the rest of a slice. 0: not yet, because memory that was used before is about to become free. */
-static int fill_buffer(struct run_reader *r, struct buffer *buffer)
+static int fill_buffer(struct run_reader *r, struct slice_buffer *buffer)
 {
     size_t beside = size_beside(r, *buffer->place);
     if (frees_soon(r) && is_over(r, beside))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The producer of a sort: inputs become sorted sublists and runs, and the merge of these is an ordered stream of
- * records. This module opens all parts, each with its share of memory and threads. write/written.h is the output. */
+ * records. This module opens all parts, each with its share of memory and threads. write/written.h writes the
+ * records. */
 #ifndef SORTED_H
 #define SORTED_H
 

@@ -28,7 +28,7 @@ struct arena_range {
 };
 
 /* Adjacent runs that become one. Main thread only. */
-struct merging {
+struct merging_runs {
     size_t first, n;             /* the runs: n of them, from `first` on */
     struct spill_run *runs;      /* copies of them, since the list may move */
     size_t n_ranges;              /* ranges of the order, each merged by a task; 0: no merging is under way */
@@ -72,7 +72,7 @@ struct spill {
     size_t n_runs, max_runs;
     struct bam_key last_key;     /* of the latest run's last record */
     struct byte_buffer last_record;   /* that record itself; n is 0 if the record is large or is not compared */
-    struct merging merging;
+    struct merging_runs merging;
     struct merge_range *merge_ranges;   /* ranges of the merging; one per thread */
     struct task_ring merge_tasks;   /* of these ranges; a slot is FREE while there is no range in it */
     uint8_t *memory;             /* for merging in the background */
@@ -363,7 +363,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Returns the first keys of all slices of the runs, sorted; *n is their number. NULL: out of memory. */
-static uint64_t *slice_keys(const struct merging *m, size_t *n)
+static uint64_t *slice_keys(const struct merging_runs *m, size_t *n)
 {
     *n = 0;
     for (size_t i = 0; i < m->n; i++)
@@ -381,7 +381,7 @@ static uint64_t *slice_keys(const struct merging *m, size_t *n)
  * not matter here. */
 static int cut_merge_ranges(struct spill *p, size_t n_ranges)
 {
-    struct merging *m = &p->merging;
+    struct merging_runs *m = &p->merging;
     size_t n;
     uint64_t *keys = slice_keys(m, &n);
     if (!keys)
@@ -402,7 +402,7 @@ static int cut_merge_ranges(struct spill *p, size_t n_ranges)
 
 static void hand_out_merge_ranges(struct spill *p, const struct room *room)
 {
-    const struct merging *m = &p->merging;
+    const struct merging_runs *m = &p->merging;
     for (size_t i = 0; i < m->n_ranges; i++) {
         p->merge_ranges[i].how = (struct spill_merge){
             .runs = m->runs,
@@ -421,7 +421,7 @@ static void hand_out_merge_ranges(struct spill *p, const struct room *room)
 /* Puts the merged run in the place of the runs that were merged. */
 static int replace_runs(struct spill *p)
 {
-    struct merging *m = &p->merging;
+    struct merging_runs *m = &p->merging;
     for (size_t i = 1; i < m->n_ranges; i++)
         if (spill_run_append(&p->merge_ranges[0].into, &p->merge_ranges[i].into) < 0)
             return latch_fail(p->opt.engine->latch, "out of memory for the list of temporary data");
@@ -438,7 +438,7 @@ static int replace_runs(struct spill *p)
 /* Takes over the result of a merging whose ranges are all DONE. -1: it failed. */
 static int end_merging(struct spill *p)
 {
-    struct merging *m = &p->merging;
+    struct merging_runs *m = &p->merging;
     int result = 1;
     for (size_t i = 0; i < m->n_ranges; i++) {
         result = p->merge_ranges[i].result < result ? p->merge_ranges[i].result : result;
@@ -449,7 +449,7 @@ static int end_merging(struct spill *p)
     for (size_t i = 0; i < m->n_ranges; i++)
         spill_run_remove(&p->merge_ranges[i].into, p->opt.store);
     free(m->runs);
-    *m = (struct merging){0};
+    *m = (struct merging_runs){0};
     return result < 0 ? -1 : 0;
 }
 
@@ -501,9 +501,9 @@ static size_t largest_slice(const struct spill *p)
  * Slices larger than the room's slices take additional memory; in that case there is only one range. */
 static int begin_merging(struct spill *p, size_t n, size_t among, const struct room *room, size_t n_ranges)
 {
-    struct merging *m = &p->merging;
+    struct merging_runs *m = &p->merging;
     size_t fit = largest_slice(p) > room->slice_size ? 1 : room->n_slices / n;
-    *m = (struct merging){.first = choose_runs(p, n, among), .n = n, .runs = malloc(n * sizeof *m->runs)};
+    *m = (struct merging_runs){.first = choose_runs(p, n, among), .n = n, .runs = malloc(n * sizeof *m->runs)};
     if (!m->runs)
         return latch_fail(p->opt.engine->latch, "out of memory");
     memcpy(m->runs, p->runs + m->first, n * sizeof *m->runs);

@@ -268,7 +268,7 @@ int spill_load(struct spill_store *store, struct spill_place place, struct spill
 
 /* ----------------------------------------------------------------- merging */
 
-struct merging {
+struct range_merge {
     const struct spill_merge *how;
     struct spill_buffer *buffers;
     size_t *next;                /* number of each run's next slice to load */
@@ -276,7 +276,7 @@ struct merging {
 
 /* The first slice that can have a record of this sort key or a larger one. A slice that begins with the key may follow
  * one that ends with it. */
-static size_t first_slice(const struct spill_run *run, uint64_t key)
+static size_t first_slice_with(const struct spill_run *run, uint64_t key)
 {
     size_t slice = 0;
     while (slice + 1 < run->n && run->slices[slice + 1].first_key < key)
@@ -295,7 +295,7 @@ static struct merge_way keys_to_merge(const struct spill_merge *how, const struc
     return (struct merge_way){keys, end, slice->base};
 }
 
-static bool has_next(const struct merging *m, size_t number)
+static bool has_next(const struct range_merge *m, size_t number)
 {
     const struct spill_run *run = &m->how->runs[number];
     return m->next[number] < run->n && run->slices[m->next[number]].first_key <= m->how->to;
@@ -303,7 +303,7 @@ static bool has_next(const struct merging *m, size_t number)
 
 static int load_next(void *arg, size_t number, struct merge_way *way)
 {
-    struct merging *m = arg;
+    struct range_merge *m = arg;
     const struct spill_merge *how = m->how;
     const struct spill_run *run = &how->runs[number];
     struct spill_buffer *buffer = &m->buffers[number];
@@ -338,7 +338,7 @@ int spill_merge(const struct spill_merge *how)
 {
     struct run_merge merge;
     struct spill_writer writer = how->writer;
-    struct merging m = {how, calloc(how->n, sizeof *m.buffers), calloc(how->n, sizeof *m.next)};
+    struct range_merge m = {how, calloc(how->n, sizeof *m.buffers), calloc(how->n, sizeof *m.next)};
     int result = -1;
     if (!m.buffers || !m.next || run_merge_init(&merge, how->rule, how->n, how->n) < 0) {
         latch_fail(writer.latch, "out of memory for merging temporary data");
@@ -346,7 +346,7 @@ int spill_merge(const struct spill_merge *how)
         for (size_t i = 0; i < how->n; i++) {
             m.buffers[i].home = how->memory + i * how->slice_size;
             m.buffers[i].home_size = how->slice_size;
-            m.next[i] = first_slice(&how->runs[i], how->from);
+            m.next[i] = first_slice_with(&how->runs[i], how->from);
         }
         if (run_merge_start(&merge, load_next, &m) == 0)
             result = merge_into(&writer, &merge) < 0 ? -1 : 1;

@@ -15,8 +15,8 @@ enum {
 
 struct spill_packer {
     size_t slice_size;
-    struct record_packer *unit;  /* the unit that is being made */
-    struct byte_buffer packed;        /* room for the header, then the finished units */
+    struct record_packer *packer;  /* the pack that is being made */
+    struct byte_buffer packed;        /* room for the header, then the finished packs */
     struct byte_buffer keys;
     size_t bottom, n;            /* bytes of records, and records, in the slice */
     uint64_t last;               /* the sort key that was added last */
@@ -34,8 +34,8 @@ struct spill_packer *spill_packer_new(size_t slice_size)
     if (!p)
         return NULL;
     p->slice_size = slice_size;
-    p->unit = record_packer_new();
-    if (p->unit && byte_buffer_reserve(&p->packed, slice_size) == 0
+    p->packer = record_packer_new();
+    if (p->packer && byte_buffer_reserve(&p->packed, slice_size) == 0
         && byte_buffer_reserve(&p->keys, slice_size / KEYS_SHARE) == 0) {
         empty(p);
         return p;
@@ -48,7 +48,7 @@ void spill_packer_free(struct spill_packer *p)
 {
     if (!p)
         return;
-    record_packer_free(p->unit);
+    record_packer_free(p->packer);
     free(p->packed.p);
     free(p->keys.p);
     free(p);
@@ -56,7 +56,7 @@ void spill_packer_free(struct spill_packer *p)
 
 void spill_packer_drop(struct spill_packer *p)
 {
-    record_packer_trim(p->unit);
+    record_packer_trim(p->packer);
     empty(p);
 }
 
@@ -76,11 +76,11 @@ size_t spill_slice_memory(uint64_t record_bytes, uint64_t n)
     return (record_bytes + align - 1) / align * align + n * sizeof(struct bam_key);
 }
 
-static int end_unit(struct spill_packer *p)
+static int end_pack(struct spill_packer *p)
 {
-    if (byte_buffer_reserve(&p->packed, p->packed.n + record_packer_bound(p->unit)) < 0)
+    if (byte_buffer_reserve(&p->packed, p->packed.n + record_packer_bound(p->packer)) < 0)
         return -1;
-    p->packed.n += record_packer_pack(p->unit, p->packed.p + p->packed.n);
+    p->packed.n += record_packer_pack(p->packer, p->packed.p + p->packed.n);
     return 0;
 }
 
@@ -93,7 +93,7 @@ int spill_packer_add(struct spill_packer *p, uint64_t sort_key, const uint8_t *r
 {
     if (p->n > 0 && spill_slice_memory(p->bottom + size, p->n + 1) > p->slice_size)
         return 0;
-    if (byte_buffer_reserve(&p->keys, p->keys.n + VARINT_MAX) < 0 || record_packer_add(p->unit, record, size) < 0)
+    if (byte_buffer_reserve(&p->keys, p->keys.n + VARINT_MAX) < 0 || record_packer_add(p->packer, record, size) < 0)
         return -1;
     uint8_t *key = p->keys.p + p->keys.n;
     uint64_t v = sort_key - p->last;
@@ -104,12 +104,12 @@ int spill_packer_add(struct spill_packer *p, uint64_t sort_key, const uint8_t *r
     p->last = sort_key;
     p->bottom += size;
     p->n++;
-    return record_packer_bytes(p->unit) < RECORD_PACK_UNIT || end_unit(p) == 0 ? 1 : -1;
+    return record_packer_bytes(p->packer) < RECORD_PACK_SIZE || end_pack(p) == 0 ? 1 : -1;
 }
 
 int spill_packer_pack(struct spill_packer *p, const uint8_t **packed, size_t *n)
 {
-    if ((record_packer_bytes(p->unit) > 0 && end_unit(p) < 0)
+    if ((record_packer_bytes(p->packer) > 0 && end_pack(p) < 0)
         || byte_buffer_reserve(&p->packed, p->packed.n + p->keys.n) < 0)
         return -1;
     memcpy(p->packed.p + p->packed.n, p->keys.p, p->keys.n);

@@ -8,7 +8,7 @@
  *
  * Packed (integers are little-endian):
  *
- *   | XXH3-64 of all that follows | bytes of records | records | bytes of keys | unit unit ... | keys |
+ *   | XXH3-64 of all that follows | bytes of records | records | bytes of keys | pack pack ... | keys |
  *   <------------- 8 -------------> <------ 8 ------> <-- 8 --> <----- 8 ----->
  *
  * Keys are stored as differences between neighbours, seven bits in a byte, the least significant first; the top bit is

@@ -42,24 +42,17 @@ static int print(void *stats, FILE *to)
     return 0;
 }
 
-/* Puts all files in place, or none. Signals wait meanwhile. */
-static void commit(struct bam_stats *s)
-{
-    struct latch *latch = s->counted.d->engine.latch;
-    latch_hide_signals(true);
-    if (counted_files_commit(&s->files, latch) < 0 || out_file_commit(&s->out, latch) < 0)
-        counted_files_take_back(&s->files);
-    latch_hide_signals(false);
-}
-
 static void put_text(struct bam_stats *s)
 {
     struct latch *latch = s->counted.d->engine.latch;
     bool has_files = !s->index;
     if (out_file_open(&s->out, "-", latch) == 0
         && (!has_files || counted_files_write(&s->files, s->counted.counts, 0, latch) == 0)
-        && out_text_print(&s->out, print, s, latch) == 0 && out_file_finish(&s->out, latch) == 0)
-        commit(s);
+        && out_text_print(&s->out, print, s, latch) == 0 && out_file_finish(&s->out, latch) == 0) {
+        latch_hide_signals(true);                /* all files get their names, or none */
+        counted_files_commit(&s->files, latch);
+        latch_hide_signals(false);
+    }
     counted_files_abandon(&s->files);            /* after a signal, driver_run() does not return */
 }
 

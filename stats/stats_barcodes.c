@@ -195,7 +195,7 @@ static int64_t find_separator(const struct stats_barcode_order *order, int tag)
     return NO_PLACE;
 }
 
-static void add_group(struct barcode_sum *sum, const struct barcode_group *group)
+static void add_to_sum(struct barcode_sum *sum, const struct barcode_group *group)
 {
     bool counts_all = group->place == NO_PLACE || group->place == sum->separator;
     if (group->length > sum->length) {
@@ -209,7 +209,7 @@ static void add_group(struct barcode_sum *sum, const struct barcode_group *group
         add_numbers(sum->qualities[0], group->qualities[0], group->length * (size_t)QUALITIES);
 }
 
-static void print_bases(const struct barcode_sum *sum, const char *tag, FILE *out)
+static void print_barcode_bases(const struct barcode_sum *sum, const char *tag, FILE *out)
 {
     fprintf(out, "# ACGT content per cycle for barcodes. Use `grep ^%sC | cut -f 2-` to extract this part. "
             "The columns are: cycle; A,C,G,T base counts as a percentage of all A/C/G/T bases [%%]; and N counts as a "
@@ -261,9 +261,9 @@ static int print_tag(const struct stats_barcodes *b, const struct stats_barcode_
     if (sum.bases && sum.qualities) {
         for (size_t i = 0; i < b->n; i++)
             if (b->groups[i]->tag == tag)
-                add_group(&sum, b->groups[i]);
+                add_to_sum(&sum, b->groups[i]);
         sum.last_quality = last_quality(&sum);
-        print_bases(&sum, stats_barcode_tags[tag][0], out);
+        print_barcode_bases(&sum, stats_barcode_tags[tag][0], out);
         print_qualities(&sum, stats_barcode_tags[tag][1], out);
         if (sum.left_out > 0)
             message_warning("%" PRIu64 " barcodes in %s are not fully counted: those longer than the first barcode "

@@ -18,8 +18,8 @@ static unsigned code_at(const uint8_t *seq, uint64_t i)
     return i & 1 ? seq[i / 2] & 15 : seq[i / 2] >> 4;
 }
 
-/* Logs the mismatches of a block of n bases that begins at `query` of SEQ. bases: those of the reference at its
- * place. */
+/* Logs the mismatches of a block of n bases that begins at `query` of SEQ. bases: the bases of the reference that the
+ * block is aligned to. */
 static int log_block(struct stats_log *log, const struct stats_view *v, const char *bases, uint64_t query,
                      uint64_t cycle, uint64_t n)
 {

@@ -84,7 +84,7 @@ def test_what_looks_like_records_inside_a_record_is_checked(tmp_path):
     assert len(sums) == 1 and re.search(rb"^all +all +100 ", sums.pop(), re.M)
 
 
-def test_order_of_records_that_are_mended(tmp_path):
+def test_order_of_records_that_are_normalised(tmp_path):
     """Their bins are wrong, so htslib would write other records. The checksum and the reported record are those of
     normalised records."""
     wrong = [bamgen.record(name=f"q{i:05d}", pos=i, cigar=[(100, "M")], seq="ACGT" * 25, bin=7) for i in range(2000)]

@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+import bamgen
 from conftest import BINARY, HANG, clean_env, launch, run_sort
 from test_safety import DEFAULT_SIGNALS, feed, running, snapshot
 
@@ -33,11 +34,12 @@ def test_signal_while_files_get_their_names_leaves_another(desk, made, fault_shi
             assert len({"sum", "out.bam.csi"} & left) in (0, 2)
 
 
-def test_output_that_cannot_be_put_in_place_leaves_files_beside_it(tmp_path, made):
+@pytest.mark.parametrize("args", [["--checksum=sum", "--write-index"], ["--stats=stats", "--stats-args=-S XV -P value"]], ids=str)
+def test_output_that_cannot_be_put_in_place_leaves_files_beside_it(tmp_path, args):
     """A directory has taken its name during the sort."""
-    args = ["--checksum=sum", "--write-index", "-o", "out.bam", "-"]
-    with running([BINARY, "sort", *args], stdin=subprocess.PIPE, cwd=tmp_path) as p:
-        feed(p, made("ties").read_bytes())
+    data = bamgen.bam(bamgen.header(), [bamgen.record("a", 0, 0, 5 + i, tags=b"XVZ%d\0" % (i % 3)) for i in range(30)])
+    with running([BINARY, "sort", *args, "-o", "out.bam", "-"], stdin=subprocess.PIPE, cwd=tmp_path) as p:
+        feed(p, data)
         (tmp_path / "out.bam").mkdir()
         before = snapshot(tmp_path)
         p.stdin.close()

@@ -165,16 +165,16 @@ static void test_header_that_cannot_be_written_is_not_told(void **state)
     }
 }
 
-/* Puts n records of a megabyte, and returns the most that wait at one time; -1: failed. */
-static int put_long(struct hts_writer *w, int n)
+/* Puts n records with an array of that many bytes, and returns the most that wait at one time; -1: failed. */
+static int put_each(struct hts_writer *w, int n, uint32_t array)
 {
-    enum { ARRAY = 1 << 20, ARRAY_HEAD = 8 };
+    enum { ARRAY_HEAD = 8 };
     struct unit_bytes b = {NULL, 0, 0};
-    uint8_t *aux = calloc(1, ARRAY_HEAD + ARRAY);
+    uint8_t *aux = calloc(1, ARRAY_HEAD + array);
     MUST(aux);
     memcpy(aux, "XXBC", ARRAY_HEAD / 2);
-    store_le32(aux + ARRAY_HEAD / 2, ARRAY);
-    struct unit_record r = {.ref_id = -1, .pos = -1, .flag = 4, .name = "r", .aux = aux, .n_aux = ARRAY_HEAD + ARRAY};
+    store_le32(aux + ARRAY_HEAD / 2, array);
+    struct unit_record r = {.ref_id = -1, .pos = -1, .flag = 4, .name = "r", .aux = aux, .n_aux = ARRAY_HEAD + array};
     size_t size = unit_append_record(&b, &r);
     int most = 0, status = 0;
     for (int i = 0; i < n && status == 0; i++) {
@@ -187,12 +187,13 @@ static int put_long(struct hts_writer *w, int n)
     return status < 0 ? -1 : most;
 }
 
-/* A long record takes more memory than is counted for a batch. The other thread runs no task, so as many batches wait
- * as may wait. */
-static void test_long_records_wait_in_more_memory_than_is_counted(void **state)
+enum { SLOTS = 8, LONG = 1 << 20, SHORT = 600 };     /* slots of the ring; bytes of the array of a record: of LONG, one
+                                                     * fills a batch; of SHORT, about a hundred do */
+
+/* Writes n such records with a ring of which no other thread takes a task, so that as many records wait as may wait.
+ * Returns the most that did. */
+static int most_waiting(int n, uint32_t array)
 {
-    (void)state;
-    enum { SLOTS = 8 };
     struct writing w;
     atomic_bool ended = false;
     int most = 0;
@@ -200,7 +201,7 @@ static void test_long_records_wait_in_more_memory_than_is_counted(void **state)
     assert_int_equal(begin(&w, "cram,no_ref=1", 2, SLOTS, false), 0);
     #pragma omp parallel num_threads(2)
     if (omp_get_thread_num() == 0) {
-        most = put_long(w.writer, 3 * SLOTS);
+        most = put_each(w.writer, n, array);
         atomic_store(&ended, true);
     } else {
         while (!atomic_load(&ended))
@@ -208,7 +209,21 @@ static void test_long_records_wait_in_more_memory_than_is_counted(void **state)
     }
     end(&w);
     assert_string_equal(latch.message, "");
-    assert_in_range((size_t)most << 20, 1 << 20, hts_writer_batches_memory(SLOTS));
+    return most;
+}
+
+/* A long record takes more memory than is counted for a batch. */
+static void test_long_records_wait_in_more_memory_than_is_counted(void **state)
+{
+    (void)state;
+    assert_in_range((size_t)most_waiting(3 * SLOTS, LONG) << 20, 1 << 20, hts_writer_batches_memory(SLOTS));
+}
+
+static void test_batch_is_waited_for_while_slots_are_free(void **state)
+{
+    (void)state;
+    enum { BATCH = (64 << 10) / (SHORT + 100) };     /* records of a batch, at least */
+    assert_true(most_waiting(3 * SLOTS * BATCH, SHORT) >= (SLOTS - 1) * BATCH);
 }
 
 /* Threads that make an index of lines may write outside their memory. */
@@ -227,7 +242,8 @@ int main(void)
         cmocka_unit_test(test_end_of_line_in_a_tag_is_written),
         cmocka_unit_test(test_header_that_cannot_be_written_is_not_told),
         cmocka_unit_test(test_option_starts_threads_for_sam),
-        cmocka_unit_test(test_long_records_wait_in_more_memory_than_is_counted),   /* last: it leaves a thread */
+        cmocka_unit_test(test_long_records_wait_in_more_memory_than_is_counted),   /* these come last: they leave a */
+        cmocka_unit_test(test_batch_is_waited_for_while_slots_are_free),           /* thread */
     };
     hts_set_log_level(HTS_LOG_ERROR);            /* htslib warns of CRAM 3.1 */
     return cmocka_run_group_tests(tests, NULL, NULL);

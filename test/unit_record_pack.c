@@ -185,7 +185,7 @@ static void test_units_of_random_records_come_back(void **state)
         struct quals quals = quals_from((uint8_t)unit_below(&seed, 20), 1 + unit_below(&seed, 44));
         struct unit u = {0};
         uint32_t most = unit_below(&seed, 4) ? 300 : 30;
-        while (u.bytes.n < RECORD_PACK_UNIT && (u.n < 50 || unit_below(&seed, 500)))
+        while (u.bytes.n < RECORD_PACK_SIZE && (u.n < 50 || unit_below(&seed, 500)))
             add(&u, &seed, any_shape(&seed, most), &quals);
         check_round_trip(packer, unpacker, &u);
         unit_done(&u);
@@ -278,7 +278,7 @@ static void test_bound_holds_for_noise(void **state)
     uint64_t seed = 7;
     for (uint32_t seq = 0; seq < 3000; seq += 1 + seq / 3) {
         struct unit u = {0};
-        while (u.bytes.n < RECORD_PACK_UNIT) {
+        while (u.bytes.n < RECORD_PACK_SIZE) {
             add(&u, &seed, (struct shape){0, 0, seq, 30}, &all);
             unit_fill(&seed, u.bytes.data + u.bytes.n - 30, 30);
         }

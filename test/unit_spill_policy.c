@@ -86,6 +86,24 @@ static void test_store_takes_memory_that_arenas_use(void **state)
     }
 }
 
+/* The slices of a run that exists already have the sizes of the beginning. */
+static void test_sizes_change_while_it_spills(void **state)
+{
+    (void)state;
+    struct deciding d;
+    struct spill_outlook outlook = {.records = 1.2 * FITS, .with_keys = 1.3 * FITS, .arena_size = ARENA,
+                                    .other_is_empty = true};
+    assert_int_equal(deciding_open(&d, "/tmp/unit_spill_policy", 0), 0);
+    assert_int_equal(spill_policy_decide(&d.policy, &outlook), 0);
+    struct spill_sizes sizes = d.policy.sizes;
+    assert_true(sizes.store > 0);
+    outlook.other_is_empty = false;
+    assert_int_equal(spill_policy_decide(&d.policy, &outlook), 0);
+    assert_memory_equal(&d.policy.sizes, &sizes, sizeof sizes);
+    spill_policy_close(&d.policy);
+    spill_policy_close_store(&d.policy);
+}
+
 static void test_place_that_is_no_good_is_reported_late_or_without_need(void **state)
 {
     (void)state;
@@ -121,6 +139,7 @@ int main(void)
         cmocka_unit_test(test_full_arena_leaves_though_all_may_fit_or_stays_though_it_cannot),
         cmocka_unit_test(test_older_arena_leaves_too_early_or_when_a_pipe_waits),
         cmocka_unit_test(test_store_takes_memory_that_arenas_use),
+        cmocka_unit_test(test_sizes_change_while_it_spills),
         cmocka_unit_test(test_place_that_is_no_good_is_reported_late_or_without_need),
         cmocka_unit_test(test_without_runs_the_merge_is_told_of_some),
     };

@@ -75,7 +75,8 @@ static void be_rank(int rank, void *arg)
     record_shares_report(&w->shares[rank], &team);
 }
 
-/* Returns whether the ranks divide their records by the splitters, and know the shares. */
+/* The ranks divide their records by the splitters, and know the shares. n: records that each rank gets; sizes must be
+ * equal, because share_out() takes ties in another order. */
 static void expect_shares(const size_t *n)
 {
     for (int to = 0; to < world.size; to++) {
@@ -86,6 +87,19 @@ static void expect_shares(const size_t *n)
         assert_int_equal(records, n[to]);
         assert_int_equal(mine->records_come, records - mine->records[to]);
         assert_int_equal(mine->bytes_come, mine->records_come * world.each);
+    }
+}
+
+static void expect_largest(void)
+{
+    for (int r = 0; r < world.size; r++) {
+        const struct part *part = &world.parts[r];
+        uint64_t largest = 0;
+        for (size_t i = 0; i < part->n; i++) {
+            uint64_t size = bam_key_record_size(world.base, part->keys[i]);
+            largest = size > largest ? size : largest;
+        }
+        assert_int_equal(world.shares[r].largest, largest);
     }
 }
 
@@ -184,6 +198,8 @@ static void share_out(uint64_t *bytes, size_t *n)
             n[to]++;
         }
     }
+    if (!world.as_run)
+        expect_largest();
     if (!world.as_run && world.each)
         expect_shares(n);
     drop_splitters();
@@ -283,6 +299,15 @@ static void test_few_records_go_to_one_rank(void **state)
     share_out(bytes, n);
 }
 
+static void test_longest_record_of_a_rank_is_not_the_longest_of_all_sublists(void **state)
+{
+    (void)state;
+    uint64_t bytes[RANKS_MOST];
+    size_t n[RANKS_MOST];
+    make(16, 10, any_key, 400);
+    share_out(bytes, n);
+}
+
 /* ---- records that are compared ---- */
 
 enum { NAMED = 64 };             /* bytes of a record with a name of 20 digits, two bases, and the rest */
@@ -355,6 +380,7 @@ int main(void)
         cmocka_unit_test(test_share_of_a_rank_is_too_large),
         cmocka_unit_test(test_share_of_a_rank_that_spilled_is_too_large),
         cmocka_unit_test(test_few_records_go_to_one_rank),
+        cmocka_unit_test(test_longest_record_of_a_rank_is_not_the_longest_of_all_sublists),
         cmocka_unit_test(test_records_of_one_key_stay_on_one_rank),
         cmocka_unit_test(test_records_of_one_key_that_left_memory_are_parted),
     };

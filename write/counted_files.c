@@ -43,18 +43,20 @@ int counted_files_write(struct counted_files *files, struct counts *counts, size
     return status;
 }
 
-int counted_files_commit(struct counted_files *files, struct latch *latch)
-{
-    for (struct counted_file *f = files->last; f; f = f->before)
-        if (out_file_commit(&f->out, latch) < 0)
-            return -1;
-    return 0;
-}
-
 void counted_files_take_back(const struct counted_files *files)
 {
     for (const struct counted_file *f = files->last; f; f = f->before)
         out_file_remove(&f->out);
+}
+
+int counted_files_commit(struct counted_files *files, struct latch *latch)
+{
+    for (struct counted_file *f = files->last; f; f = f->before)
+        if (out_file_commit(&f->out, latch) < 0) {
+            counted_files_take_back(files);
+            return -1;
+        }
+    return 0;
 }
 
 void counted_files_abandon(struct counted_files *files)

@@ -14,7 +14,7 @@ int out_text_write(struct out_file *out, const char *text, size_t size, struct l
 
 /* The bytes printed to a stream. Linux does without glibc's open_memstream(): if its memory cannot grow, it reports no
  * error, and part of the text is lost. */
-struct text {
+struct printed_text {
     struct byte_buffer bytes;
     bool failed;
 };
@@ -22,7 +22,7 @@ struct text {
 #ifdef __linux__
 static ssize_t keep(void *text, const char *bytes, size_t n)
 {
-    struct text *t = text;
+    struct printed_text *t = text;
     if (t->failed || byte_buffer_append(&t->bytes, bytes, n) < 0) {
         t->failed = true;
         return 0;
@@ -30,12 +30,12 @@ static ssize_t keep(void *text, const char *bytes, size_t n)
     return (ssize_t)n;
 }
 
-static FILE *open_stream(struct text *text)
+static FILE *open_stream(struct printed_text *text)
 {
     return fopencookie(text, "w", (cookie_io_functions_t){.write = keep});
 }
 #else
-static FILE *open_stream(struct text *text)
+static FILE *open_stream(struct printed_text *text)
 {
     return open_memstream((char **)&text->bytes.p, &text->bytes.n);
 }
@@ -43,7 +43,7 @@ static FILE *open_stream(struct text *text)
 
 int out_text_print(struct out_file *out, out_text_fn *print, void *arg, struct latch *latch)
 {
-    struct text text = {.failed = false};
+    struct printed_text text = {.failed = false};
     FILE *to = open_stream(&text);
     int printed = to ? print(arg, to) : -1;
     if (to && (ferror(to) | fclose(to)) != 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Records in output order, as a merge task lists them. While the list is in its cache, the task also finds the end of a
- * block that begins with each record. Then the main thread can cut blocks without reading most records. */
+/* Records in output order, as a merge task lists them. For each record, the task also finds where a block that began
+ * with it would end, because the list is in its cache then. So the main thread cuts blocks without reading most
+ * records. */
 #ifndef RECORD_LIST_H
 #define RECORD_LIST_H
 

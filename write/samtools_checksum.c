@@ -28,16 +28,16 @@ struct sums {
     uint32_t column[N_COLUMNS];
 };
 
-struct group {
+struct group_sums {
     struct sums sums;
     char name[];                 /* of the read group */
 };
 
 struct thread_sums {
     struct sums all, no_group;
-    struct group **groups;       /* ascending by name */
+    struct group_sums **groups;  /* ascending by name */
     size_t n, max;
-    struct group *last;          /* the group found last; NULL: none yet */
+    struct group_sums *last;     /* the group found last; NULL: none yet */
     uint8_t text[TEXT + 2];
 };
 
@@ -74,21 +74,21 @@ static int compare_name(const char *name, size_t n, const char *other)
 }
 
 /* Inserts a group at `at`. NULL: out of memory. */
-static struct group *insert(struct thread_sums *t, size_t at, const char *name, size_t n)
+static struct group_sums *insert(struct thread_sums *t, size_t at, const char *name, size_t n)
 {
-    struct group **groups = byte_buffer_grow(t->groups, t->n, &t->max, sizeof *groups), *group;
+    struct group_sums **groups = byte_buffer_grow(t->groups, t->n, &t->max, sizeof *groups), *group;
     t->groups = groups ? groups : t->groups;
     if (!groups || !(group = calloc(1, sizeof *group + n + 1)))
         return NULL;
     group->sums = ONE;
     memcpy(group->name, name, n);
-    memmove(t->groups + at + 1, t->groups + at, (t->n++ - at) * sizeof(struct group *));
+    memmove(t->groups + at + 1, t->groups + at, (t->n++ - at) * sizeof(struct group_sums *));
     t->groups[at] = group;
     return group;
 }
 
 /* The group of the first n bytes of name, none of them NUL. NULL: out of memory. */
-static struct group *find_or_insert(struct thread_sums *t, const char *name, size_t n)
+static struct group_sums *find_or_insert(struct thread_sums *t, const char *name, size_t n)
 {
     size_t from = 0, to = t->n;
     if (t->last && compare_name(name, n, t->last->name) == 0)
@@ -108,7 +108,7 @@ static struct group *find_or_insert(struct thread_sums *t, const char *name, siz
 
 /* ---- tags ---- */
 
-struct tags {
+struct summed_tags {
     const uint8_t *at[N_TAGS], *end[N_TAGS];   /* the last tag of each name */
     const char *group;           /* of the last RG that is text; NULL: none */
     size_t group_size;
@@ -124,7 +124,7 @@ static int tag_number(const uint8_t *p)
 }
 
 /* Stops at the first tag that cannot be read. */
-static void find_summed_tags(struct tags *tags, const uint8_t *p, const uint8_t *end)
+static void find_summed_tags(struct summed_tags *tags, const uint8_t *p, const uint8_t *end)
 {
     const uint8_t *next;
     for (; end - p >= 3 && (next = bam_record_aux_skip(p + 2, end)); p = next) {
@@ -148,7 +148,7 @@ static uint32_t crc_integer(uint32_t crc, const uint8_t *tag)
     return libdeflate_crc32(crc, bytes, 3 + ((size_t)1 << wide));
 }
 
-static uint32_t crc_tags(uint32_t crc, const struct tags *tags)
+static uint32_t crc_tags(uint32_t crc, const struct summed_tags *tags)
 {
     for (int i = 0; i < N_TAGS; i++) {
         const uint8_t *tag = tags->at[i];
@@ -221,12 +221,12 @@ int samtools_checksum_add(struct samtools_checksum *s, int thread, const uint8_t
     bool reverse = bam_record_flag(r) & FLAG_REVERSE;
     const uint8_t *seq = bam_record_seq(r), *qual = seq + (length + 1) / 2;
     uint32_t crc[N_COLUMNS] = {[NAME] = libdeflate_crc32(0, r->data, r->name_len)};
-    struct tags tags = {.group = NULL};
+    struct summed_tags tags = {.group = NULL};
     crc_seq(crc, t->text, s->pair[reverse], r, seq);
     crc[QUAL] = crc_qual(crc[SEQ], t->text, qual, length, reverse);
     find_summed_tags(&tags, qual + length, record + size);
     crc[AUX] = crc_tags(crc[SEQ], &tags);
-    struct group *group = tags.group ? find_or_insert(t, tags.group, tags.group_size) : NULL;
+    struct group_sums *group = tags.group ? find_or_insert(t, tags.group, tags.group_size) : NULL;
     if (tags.group && !group)
         return -1;
     sums_add(&t->all, 1, crc);
@@ -266,8 +266,8 @@ size_t samtools_checksum_memory(int n_threads, sam_hdr_t *sam)
         n++;
         names += (size_t)(next - line);
     }
-    size_t room = n > ROOM_LEAST ? 2 * n : n > 0 ? (size_t)ROOM_LEAST : 0, list = room * sizeof(struct group *);
-    return size_of(n_threads) + (size_t)n_threads * (list + n * (sizeof(struct group) + ALLOCATION) + names);
+    size_t room = n > ROOM_LEAST ? 2 * n : n > 0 ? (size_t)ROOM_LEAST : 0, list = room * sizeof(struct group_sums *);
+    return size_of(n_threads) + (size_t)n_threads * (list + n * (sizeof(struct group_sums) + ALLOCATION) + names);
 }
 
 struct samtools_checksum *samtools_checksum_new(int n_threads)
@@ -307,7 +307,7 @@ static int join(struct samtools_checksum *s, int thread)
     sums_add(&to->all, from->all.count, from->all.column);
     sums_add(&to->no_group, from->no_group.count, from->no_group.column);
     for (size_t k = 0; k < from->n; k++) {
-        struct group *group = find_or_insert(to, from->groups[k]->name, strlen(from->groups[k]->name));
+        struct group_sums *group = find_or_insert(to, from->groups[k]->name, strlen(from->groups[k]->name));
         if (!group)
             return -1;
         sums_add(&group->sums, from->groups[k]->sums.count, from->groups[k]->sums.column);

@@ -316,7 +316,12 @@ static int commit(struct written *f, struct out_file *beside[BESIDE])
     for (size_t i = 0; i < BESIDE; i++)
         if (out_file_commit(beside[i], latch) < 0)
             return -1;
-    return counted_files_commit(&f->more, latch) < 0 ? -1 : out_file_commit(&f->data, latch);
+    if (counted_files_commit(&f->more, latch) < 0)
+        return -1;
+    if (out_file_commit(&f->data, latch) == 0)
+        return 0;
+    counted_files_take_back(&f->more);
+    return -1;
 }
 
 int written_commit(struct written *f)
@@ -327,8 +332,6 @@ int written_commit(struct written *f)
     bool failed = commit(f, beside) < 0;
     for (size_t i = 0; failed && i < BESIDE; i++)
         out_file_remove(beside[i]);
-    if (failed)
-        counted_files_take_back(&f->more);
     written_abandon(f);
     latch_hide_signals(false);
     return failed ? -1 : 0;
