@@ -110,9 +110,11 @@ def test_long_option_with_one_dash_is_taken_for_letters(here):
 
 def files_of_data(here):
     """Name -> its description in a message."""
+    line = SAM.split("\n")[3]
     some = {"a.bam": (here / "in.bam").read_bytes(), "a.gz": gzip.compress(b"x"), "a.cram": b"CRAM\3\0", "a.hd": b"@HD\tVN:1.6\n",
             "a.co": b"@CO\thello\n", "a.fq": b"@read/1\nAC\n+\nII\n", "a.fa": b">c1\nACGT\n", "a.vcf": b"##fileformat=VCFv4.2\n",
-            "a.bai": b"BAI\1\0\0\0\0", "no_header": SAM.split("\n")[3].encode() + b"\n", "a.xz": b"\xfd7zXZ\0\0"}
+            "a.bai": b"BAI\1\0\0\0\0", "no_header": line.encode() + b"\n",
+            "no_tags": "\t".join(line.split("\t")[:11]).encode() + b"\n", "a.xz": b"\xfd7zXZ\0\0"}
     for name, data in some.items():
         (here / name).write_bytes(data)
     os.symlink("a.bam", here / "link")
