@@ -99,6 +99,8 @@ MUTANTS = [
      [GUARDS + "test_wrong_bit_in_a_field_crashes_instead[arena-spilled-bam]"], "packing takes lengths at their word"),
     ("bam_index_takes", "    return bam_record_fits(bam_record_at(record), size)\n        && !bam_record_check", "    return 1 || !bam_record_check",
      [GUARDS + "test_wrong_bit_in_a_field_crashes_instead[arena-memory-bam]"], "so does htslib's index, of references, too"),
+    ("is_before_last", "return e->ref_id >= 0 &&", "return 0 &&", [MERGE + "test_index_of_a_merge_that_is_out_of_order_is_not_refused_in_one_line"],
+     "htslib says it instead"),
     ("check_tags", "bam_record_fits(r, size) && !tag_check_bam(", "0 && !tag_check_bam(", ["test_read_again.py::test_file_that_nobody_can_read_is_written[sort-bam]"], "BAM that nobody can read"),
     ("tag_check_sam", "if (!(next = next_checked_tag(p, end)) || !is_field(p, next))", "if (!(next = next_checked_tag(p, end)))", ["test_read_again.py::test_file_that_nobody_can_read_is_written[sort-sam]"],
      "SAM that nobody can read"),
