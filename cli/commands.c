@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <ctype.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -22,6 +21,7 @@
 #include "cli/sort_check.h"
 #include "cli/paths.h"
 #include "cli/sort_plan.h"
+#include "cli/typo.h"
 #include "cli/upstream.h"
 #include "fixmate/fixmate_opts.h"
 #include "markdup/markdup_opts.h"
@@ -91,28 +91,15 @@ const struct command *commands_find(const char *name)
     return NULL;
 }
 
-/* Returns whether adding, removing or changing one character, or swapping two neighbours, turns one word into the
- * other. */
-static bool is_one_typo_away(const char *a, const char *b)
-{
-    size_t n = strlen(a), m = strlen(b), begin = 0, end = 0;
-    while (begin < n && begin < m && tolower((unsigned char)a[begin]) == b[begin])
-        begin++;
-    while (end < n - begin && end < m - begin && tolower((unsigned char)a[n - 1 - end]) == b[m - 1 - end])
-        end++;
-    size_t a_rest = n - begin - end, b_rest = m - begin - end;
-    return (a_rest <= 1 && b_rest <= 1)
-        || (a_rest == 2 && b_rest == 2 && a[begin] == b[begin + 1] && a[begin + 1] == b[begin]);
-}
-
 const char *commands_meant(const char *word)
 {
     static const char *const others[] = {"bgzip", "report", "help", "version"};
+    const size_t n = strlen(word);
     for (size_t i = 0; i < N_COMMANDS; i++)
-        if (is_one_typo_away(word, commands[i].name))
+        if (typo_is_of(word, n, commands[i].name))
             return commands[i].name;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (is_one_typo_away(word, others[i]))
+        if (typo_is_of(word, n, others[i]))
             return others[i];
     return NULL;
 }

@@ -5,6 +5,7 @@
 #include <htslib/sam.h>
 #include "base/message.h"
 #include "cli/option_table.h"
+#include "cli/typo.h"
 
 /* getopt_long() returns this plus i for the long option of row i; smaller values are letters. */
 enum { LONG = 256 };
@@ -72,6 +73,15 @@ static const struct option *find_begun(const struct option *options, const char 
     return NULL;
 }
 
+/* Returns the first option of which the word is a typo; NULL: none of these. */
+static const struct option *find_meant(const struct option *options, const char *word)
+{
+    for (const struct option *o = options; o->name; o++)
+        if (typo_is_of(word + 2, name_size(word, 2), o->name))
+            return o;
+    return NULL;
+}
+
 /* Returns the next word that getopt_long() will read as options; "": none. */
 static const char *next_option(int n, char *const *words)
 {
@@ -122,6 +132,11 @@ static int refuse_long(const struct option_table *known, const char *word)
     if (begun)
         return message_mistake("there is no option %s: write --%s in full, like all options that samtools lacks",
                                word, begun->name);
+    const struct option *meant = find_meant(known->samtools, word);
+    if (!meant)
+        meant = find_meant(known->beyond, word);
+    if (meant)
+        return message_mistake("there is no option %s, but there is --%s", word, meant->name);
     return message_mistake("there is no option %s", word);
 }
 

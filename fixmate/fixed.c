@@ -24,8 +24,8 @@ static int check_order(struct fixed *f)
     const struct bam_header *header = &f->in.each->header;
     int sorted = header->is_broken ? 0 : bam_header_says(header->sam, "coordinate");
     return sorted < 0 ? latch_fail(f->d->engine.latch, "out of memory for the header")
-         : sorted > 0 ? latch_fail(f->d->engine.latch, "%s: Coordinate sorted, require grouped/sorted by queryname. "
-                                   "Nothing was written; use samtools collate or sort -n first",
+         : sorted > 0 ? latch_fail(f->d->engine.latch, "%s: it is sorted by coordinate, and must be grouped or "
+                                   "sorted by name. Nothing was written; use samtools collate or sort -n first",
                                    engine_opts_input(common(f))) : 0;
 }
 

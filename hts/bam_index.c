@@ -19,6 +19,8 @@ struct bam_index {
     const char *path;            /* NULL: only the log is used */
     hts_idx_t *idx;              /* made with the first block of records */
     uint64_t end;                /* virtual offset after the last record */
+    int64_t begin;               /* of the last record */
+    int32_t ref_id;              /* of the last record; -1 before the first one */
     struct byte_buffer log;
 };
 
@@ -52,7 +54,7 @@ struct bam_index *bam_index_new(sam_hdr_t *sam, int format, const char *path)
 {
     struct bam_index *index = calloc(1, sizeof *index);
     if (index)
-        *index = (struct bam_index){.sam = sam, .format = format, .path = path};
+        *index = (struct bam_index){.sam = sam, .format = format, .path = path, .ref_id = -1};
     return index;
 }
 
@@ -108,6 +110,12 @@ static int start(struct bam_index *index, uint64_t offset)
     return index->idx ? 0 : -1;
 }
 
+/* htslib would refuse such a record with an error line of its own. */
+static bool is_before_last(const struct bam_index *index, const struct bam_index_entry *e)
+{
+    return e->ref_id >= 0 && e->ref_id == index->ref_id && e->begin < index->begin;
+}
+
 uint32_t bam_index_add(struct bam_index *index, uint64_t offset, uint32_t size, uint64_t next,
                        const struct bam_index_entry *entries, uint32_t n)
 {
@@ -116,12 +124,17 @@ uint32_t bam_index_add(struct bam_index *index, uint64_t offset, uint32_t size, 
         return log_block(&index->log, &block, entries) < 0 ? 0 : n;
     if (!index->idx && start(index, offset) < 0)
         return 0;
+    errno = 0;
     for (uint32_t i = 0; i < n; i++) {
         const struct bam_index_entry *e = &entries[i];
+        if (is_before_last(index, e))
+            return i;
         /* A reader that has used up a block is at the start of the next one. */
         index->end = e->after < size ? offset << 16 | e->after : next << 16;
         if (hts_idx_push(index->idx, e->ref_id, e->begin, e->end, index->end, e->mapped) < 0)
             return i;
+        index->ref_id = e->ref_id;
+        index->begin = e->begin;
     }
     return n;
 }
@@ -137,8 +150,10 @@ int bam_index_refuse(sam_hdr_t *sam, const struct bam_index_entry *e, const char
                                  "the index has no room for that. Check that the header is that of these reads, or "
                                  "write no index",
                           path, shown, (long long)e->end, sam_hdr_tid2name(sam, e->ref_id), length);
-    return latch_fail(latch, "%s: record %s cannot be put into the index: it is not in coordinate order, or "
-                      "memory ran out", path, shown);
+    if (errno == ENOMEM)
+        return latch_fail(latch, "%s: out of memory for the index", path);
+    return latch_fail(latch, "%s: record %s is not in coordinate order, so there can be no index. Sort the input "
+                      "first, or write no index", path, shown);
 }
 
 int bam_index_save(struct bam_index *index, struct latch *latch)

@@ -51,7 +51,8 @@ struct bam_index_entry bam_index_entry(const uint8_t *record, uint32_t after);
 
 /* Adds a block that was written. Call it in output order, from the first block that holds records on. offset: offset of
  * the block in the file; size: its uncompressed bytes; next: offset of the next block; entries: entries of the n
- * records that end in the block. Returns n; if less, htslib refused the entry of that number, or memory ran out. */
+ * records that end in the block. Returns n; if less, the entry of that number is not in coordinate order, htslib
+ * refused it, or memory ran out: bam_index_refuse(), called next, tells these apart by errno. */
 uint32_t bam_index_add(struct bam_index *index, uint64_t offset, uint32_t size, uint64_t next,
                        const struct bam_index_entry *entries, uint32_t n);
 

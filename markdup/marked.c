@@ -28,7 +28,7 @@ static int check_order(struct marked *m)
     int by_name = m->in.each->header.is_broken ? 0 : bam_header_says(m->sam, "queryname");
     if (by_name <= 0)
         return by_name < 0 ? out_of_memory(m) : 0;
-    return latch_fail(m->d->engine.latch, "%s: is sorted by queryname, and must be sorted by coordinate. Nothing was "
+    return latch_fail(m->d->engine.latch, "%s: it is sorted by name, and must be sorted by coordinate. Nothing was "
                       "written; use samtools sort first", engine_opts_input(common(m)));
 }
 

@@ -99,6 +99,17 @@ def test_other_records_pass_spilled_or_by_a_pipe(made, tmp_path, source, order, 
     assert run_sort([*args, "--total-memory", "64M", made / "in.bam"]).stdout == want
 
 
+def test_threads_mix_up_the_libraries_of_their_records(tmp_path):
+    """htslib looks a library up in one place for all threads."""
+    n = 40000
+    lines = ["r%05d\t4\t*\t0\t0\t*\t*\t0\t0\tA\tI\tRG:Z:%s" % (i, "gh"[i % 2]) for i in range(n)]
+    (tmp_path / "in.sam").write_text(HEAD + "\n".join(lines) + "\n")
+    assert run_sort(["--no-PG", "-n", "-o", tmp_path / "in.bam", tmp_path / "in.sam"]).returncode == 0
+    for name in "in.sam", "in.bam":
+        passed = sorted_bytes([*filtered('library == "lib2"', "-n"), "-@", "4", tmp_path / name]).decode().splitlines()
+        assert [line for line in passed if line[0] != "@"] == lines[1::2]
+
+
 @pytest.mark.parametrize("name", ["cigar-64k.bam", "NA12878_S1.chr20.10_10p1mb.bam", "dorado-draft.bam", "libs-and-groups.bam"])
 def test_other_real_records_pass(name):
     if not (REAL_DIR / name).exists():

@@ -393,7 +393,7 @@ def test_sorted_input_is_taken(tmp_path):
     path, out = tmp_path / "in.sam", tmp_path / "out.bam"
     path.write_text("@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:c1\tLN:1000\n")
     p = ours([path, out])
-    assert p.returncode == 1 and "Coordinate sorted, require grouped/sorted by queryname." in p.stderr
+    assert p.returncode == 1 and "it is sorted by coordinate, and must be grouped or sorted by name." in p.stderr
     assert not out.exists()
 
 

@@ -408,6 +408,16 @@ def test_inversion_of_long_records_is_overlooked(tmp_path):
         assert read_bam(p.stdout).body == b"".join(greedy(recs)), (args, env)
 
 
+def test_index_of_a_merge_that_is_out_of_order_is_not_refused_in_one_line(tmp_path):
+    """The warning of the merge comes first. htslib would add a line of its own."""
+    path, out = bam_of(tiny_at([5, 9, 3], b"a"), tmp_path / "in.bam"), tmp_path / "out"
+    p = run(["merge", "--write-index", "-o", out, path])
+    lines = p.stderr.splitlines()
+    assert p.returncode == 1 and len(lines) == 2 and not out.exists(), p.stderr
+    assert "is not in the order of the merge" in lines[0]
+    assert "is not in coordinate order, so there can be no index" in lines[1]
+
+
 def with_tags_of(rec, size):
     return mergegen.with_tags(rec, [b"XZZ" + b"z" * size + b"\0"])
 

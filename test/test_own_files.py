@@ -110,9 +110,11 @@ def test_long_option_with_one_dash_is_taken_for_letters(here):
 
 def files_of_data(here):
     """Name -> its description in a message."""
+    line = SAM.split("\n")[3]
     some = {"a.bam": (here / "in.bam").read_bytes(), "a.gz": gzip.compress(b"x"), "a.cram": b"CRAM\3\0", "a.hd": b"@HD\tVN:1.6\n",
             "a.co": b"@CO\thello\n", "a.fq": b"@read/1\nAC\n+\nII\n", "a.fa": b">c1\nACGT\n", "a.vcf": b"##fileformat=VCFv4.2\n",
-            "a.bai": b"BAI\1\0\0\0\0", "no_header": SAM.split("\n")[3].encode() + b"\n", "a.xz": b"\xfd7zXZ\0\0"}
+            "a.bai": b"BAI\1\0\0\0\0", "no_header": line.encode() + b"\n",
+            "no_tags": "\t".join(line.split("\t")[:11]).encode() + b"\n", "a.xz": b"\xfd7zXZ\0\0"}
     for name, data in some.items():
         (here / name).write_bytes(data)
     os.symlink("a.bam", here / "link")
@@ -234,7 +236,8 @@ def test_count_that_is_too_large_is_made_smaller_silently(here):
     ("markdup ref.fa.fai o.bam", "is an index"), ("collate -O x.gzi", "is an index"), ("sormadup x.bai", "is an index"),
     ("collate", "Usage: samtools collate"), ("collate -o o.bam", "collate: no input filename specified"),
     ("srt in.bam", "Did you mean sort?"), ("markdups in.bam", "Did you mean markdup?"), ("megre x", "Did you mean merge?"),
-    ("Sort in.bam", "Did you mean sort?"), ("sormarkdup in.bam", r"\Z"), ("bgzp x", "Did you mean bgzip?")])
+    ("Sort in.bam", "Did you mean sort?"), ("sormarkdup in.bam", r"\Z"), ("bgzp x", "Did you mean bgzip?"),
+    ("sort --threds 2 in.bam", "--threds, but there is --threads"), ("merge --checksm=x o.bam in.bam", "but there is --checksum")])
 def test_message_does_not_say_what_was_meant(here, line, words):
     (here / "x.bai").write_bytes(b"BAI\1" + bytes(12))
     (here / "x.crai").write_bytes(gzip.compress(b"0\t5\t3\t200\t50\t90\n"))
