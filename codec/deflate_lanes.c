@@ -550,17 +550,30 @@ INLINE void emit_gap(struct deflate_parse *d, struct parse *p, const struct gap 
     }
 }
 
+/* Does emit_places(). Ends a segment at each multiple of SEGMENT before `stop`, where literals end, too. */
+INLINE uint32_t emit_segments(struct deflate_parse *d, struct parse *p, const struct lanes *l, const struct part *part,
+                              uint32_t base, uint32_t x, uint32_t stop, agree64_fn *agree)
+{
+    for (uint32_t end = (x / SEGMENT + 1) * SEGMENT; end <= stop; end = (x / SEGMENT + 1) * SEGMENT) {
+        x = emit_places(d, p, l, part, base, x, end, agree);
+        if (end > p->anchor)
+            put_rest(d, p, end);
+        put_mark(d);
+    }
+    return emit_places(d, p, l, part, base, x, stop, agree);
+}
+
 INLINE void emit(struct deflate_parse *d, struct parse *p, struct lanes *l, const struct part *part, uint32_t end,
                  agree64_fn *agree)
 {
     uint32_t base = part->begin, x = base;
     for (const struct gap *gap = l->gap; gap < l->gap + l->n_gaps; gap++) {
         l->chosen[gap->place] = 0;
-        emit_gap(d, p, gap, emit_places(d, p, l, part, base, x, gap->x, agree));
+        emit_gap(d, p, gap, emit_segments(d, p, l, part, base, x, gap->x, agree));
         base += gap->n;
         x = gap->x + gap->n;
     }
-    emit_places(d, p, l, part, base, x, end, agree);
+    emit_segments(d, p, l, part, base, x, end, agree);
 }
 
 /* ---- all ---- */
@@ -583,8 +596,6 @@ INLINE void parse_parts(struct deflate_parse *d, struct parse *p, bool newer, ch
         emit(d, p, l, &part, end, agree);
         count_put(l, d, seqs, lits);
         make_prices(l);
-        if (end < p->last)
-            put_mark(d);
     }
 }
 
