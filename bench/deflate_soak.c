@@ -5,8 +5,9 @@
  *   make build/deflate_soak && nice build/deflate_soak [-s SEED] [-n BLOCKS] [-t SECONDS]
  *
  * Data are records of all kinds of test/record_kinds.h, some turned into long reads, cut anywhere and damaged, and
- * mixtures of any bytes; most blocks are small, one in 64 is full. The first fault ends the program; its line has the
- * seed that repeats it: -s SEED -n 1. */
+ * mixtures of any bytes. Small sizes are as frequent as large ones, in powers of two, up to 1 KiB or, in one block of
+ * 64, to a full one: edges are met often and cost little. The first fault ends the program; its line has the seed that
+ * repeats it: -s SEED -n 1. */
 #include <stdbool.h>
 #include <libdeflate.h>
 #include <zlib.h>
@@ -21,9 +22,10 @@
 
 enum {
     LEVELS = 2,
-    FULL_OF = 64,                 /* one block of this many is full */
-    SMALL = 2048,
-    SOURCE_BLOCKS = 128,          /* made from one source of records */
+    LARGE_OF = 64,                /* one block of this many may be large, */
+    FULL_OF = 8,                  /* and one of this many of those is full, or nearly */
+    SMALL_LOG2 = 10, LARGE_LOG2 = 16,
+    SOURCE_BLOCKS = 1024,         /* made from one source of records */
     SOURCE = 5 * BGZF_FILL,
     LONG_OF = 4,                  /* one source of this many has long reads */
     BATCH = 4 << 20,              /* bytes that htslib reads at once */
@@ -100,8 +102,11 @@ static void make_mixture(struct soak *s, uint8_t *to, uint32_t n)
 
 static uint32_t make_size(struct soak *s)
 {
-    uint32_t kind = below(s, FULL_OF);
-    return kind == 0 ? BGZF_FILL - below(s, 300) : kind < 4 ? below(s, BGZF_FILL) : below(s, SMALL);
+    bool large = below(s, LARGE_OF) == 0;
+    if (large && below(s, FULL_OF) == 0)
+        return BGZF_FILL - below(s, 300);
+    uint32_t n = below(s, 2u << below(s, large ? LARGE_LOG2 : SMALL_LOG2));
+    return n < BGZF_FILL ? n : BGZF_FILL;
 }
 
 /* Returns where n bytes of records begin in the source: at the beginning of a record, except in one case of four. */

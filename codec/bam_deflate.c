@@ -27,12 +27,23 @@ _Static_assert(7 + 2 * MAX_BITS + MAX_EXTRA_LEN + MAX_EXTRA_DIST < 64, "so does 
 _Static_assert(MAX_BITS + MAX_EXTRA_LEN <= 24 && MAX_BITS <= 16,
                "words of match_bits and dist_bits hold a count above");
 
+/* A DEFLATE block before its codes are made: one segment or several. */
+struct block {
+    uint32_t bits;                /* entropy of its symbols, in 1/256 bit */
+    int32_t loss;                 /* bits that a common code for it and the next block costs, in 1/256 bit */
+    uint16_t count[N_CLASSES];
+};
+_Static_assert(MAX_SEGMENTS <= UINT8_MAX, "segments are numbered by bytes");
+
 struct bam_deflate {
     int effort;
     bool newer;                   /* the CPU has what NEWER_AVX2 names */
     struct deflate_parse parse;
     /* blocks */
     uint16_t lit_freq[MAX_SEGMENTS][256];
+    struct block block[MAX_SEGMENTS + 1];          /* by their first segments */
+    uint8_t first[MAX_SEGMENTS + 1];               /* segments of the blocks, then the number of all segments */
+    uint32_t n_blocks;
     /* codes of the present block */
     uint32_t litlen_freq[HUFFMAN_N_LITLEN];
     uint32_t dist_freq[HUFFMAN_N_DIST];
@@ -83,44 +94,72 @@ static void count_segments(struct bam_deflate *d)
 /* Returns n log2(n) in 1/256 bit. */
 static uint32_t n_log2_n(uint32_t n) { return n < 2 ? 0 : n * log2_256(n); }
 
-/* Returns the bits that these symbols would take with a code of their own, in 1/256 bit. */
-static uint32_t entropy(const uint32_t *count)
+/* Returns the bits that the symbols of both would take with a code of their own, in 1/256 bit. */
+static uint32_t entropy(const uint16_t *a, const uint16_t *b)
 {
     uint32_t total = 0, sum = 0;
     for (int i = 0; i < N_CLASSES; i++) {
-        total += count[i];
-        sum += n_log2_n(count[i]);
+        total += (uint32_t)a[i] + b[i];
+        sum += n_log2_n((uint32_t)a[i] + b[i]);
     }
     return n_log2_n(total) - sum;
 }
 
-static void classify(const struct bam_deflate *d, uint32_t g, uint32_t *count)
+static void classify(const struct bam_deflate *d, uint32_t g, uint16_t *count)
 {
     for (int c = 0; c < N_CLASSES - 1; c++) {
         count[c] = 0;
         for (int i = 0; i < 8; i++)
-            count[c] += d->lit_freq[g][8 * c + i];
+            count[c] = (uint16_t)(count[c] + d->lit_freq[g][8 * c + i]);
     }
-    count[N_CLASSES - 1] = d->parse.mark[g + 1].seq - d->parse.mark[g].seq;
+    count[N_CLASSES - 1] = (uint16_t)(d->parse.mark[g + 1].seq - d->parse.mark[g].seq);
 }
 
-/* Returns the end of the block that begins with segment g. Segments join the block until one differs too much. */
-static uint32_t block_end(const struct bam_deflate *d, uint32_t g)
+/* Sets what the block loses if it is joined with the next one. The last block cannot be joined. */
+static void set_loss(struct bam_deflate *d, uint32_t k)
 {
-    uint32_t block[N_CLASSES], next[N_CLASSES], both[N_CLASSES];
-    classify(d, g, block);
-    uint32_t bits = entropy(block);
-    for (g++; g < d->parse.n_segments; g++) {
-        classify(d, g, next);
-        for (int i = 0; i < N_CLASSES; i++)
-            both[i] = block[i] + next[i];
-        uint32_t joint = entropy(both);
-        if (joint > bits + entropy(next) + d->parse.split_bits * 256)
-            break;
-        bits = joint;
-        memcpy(block, both, sizeof block);
+    struct block *a = &d->block[d->first[k]], *b = &d->block[d->first[k + 1]];
+    a->loss = INT32_MAX;
+    if (k + 1 < d->n_blocks)
+        a->loss = (int32_t)(entropy(a->count, b->count) - a->bits - b->bits);
+}
+
+/* Joins a block with the next one. */
+static void join(struct bam_deflate *d, uint32_t k)
+{
+    struct block *a = &d->block[d->first[k]], *b = &d->block[d->first[k + 1]];
+    a->bits += b->bits + (uint32_t)a->loss;
+    for (int i = 0; i < N_CLASSES; i++)
+        a->count[i] = (uint16_t)(a->count[i] + b->count[i]);
+    memmove(d->first + k + 1, d->first + k + 2, d->n_blocks - k - 1);
+    d->n_blocks--;
+    set_loss(d, k);
+    if (k > 0)
+        set_loss(d, k - 1);
+}
+
+/* Makes blocks. At first, each segment is one. The two neighbours that lose least by a common code are joined, until
+ * any two would lose more than another block costs. */
+static void make_blocks(struct bam_deflate *d)
+{
+    static const uint16_t none[N_CLASSES] = {0};
+    d->n_blocks = d->parse.n_segments;
+    for (uint32_t g = 0; g < d->n_blocks; g++) {
+        d->first[g] = (uint8_t)g;
+        classify(d, g, d->block[g].count);
+        d->block[g].bits = entropy(d->block[g].count, none);
     }
-    return g;
+    d->first[d->n_blocks] = (uint8_t)d->n_blocks;
+    for (uint32_t k = 0; k < d->n_blocks; k++)
+        set_loss(d, k);
+    for (uint32_t least = 0;; least = 0) {
+        for (uint32_t k = 1; k < d->n_blocks; k++)
+            if (d->block[d->first[k]].loss < d->block[d->first[least]].loss)
+                least = k;
+        if (d->block[d->first[least]].loss > (int32_t)d->parse.split_bits * 256)
+            return;
+        join(d, least);
+    }
 }
 
 /* Counts the symbols of segments [from, to). */
@@ -281,9 +320,10 @@ size_t bam_deflate(struct bam_deflate *d, const uint8_t *in, size_t n, uint8_t *
     size_t room = cap < n + BAM_DEFLATE_STORED ? cap : n + BAM_DEFLATE_STORED;
     parse(d, in, (uint32_t)n);
     count_segments(d);
-    for (uint32_t g = 0, end; g < d->parse.n_segments; g = end) {
+    make_blocks(d);
+    for (uint32_t k = 0; k < d->n_blocks; k++) {
         struct huffman_header h;
-        end = block_end(d, g);
+        uint32_t g = d->first[k], end = d->first[k + 1];
         count_symbols(d, g, end);
         huffman_code(d->litlen, d->litlen_freq, HUFFMAN_N_LITLEN, MAX_BITS);
         huffman_code(d->dist, d->dist_freq, HUFFMAN_N_DIST, MAX_BITS);
@@ -291,7 +331,7 @@ size_t bam_deflate(struct bam_deflate *d, const uint8_t *in, size_t n, uint8_t *
         if ((size_t)(b.out - out) + size + 8 > room)
             return bam_deflate_store(in, n, out, cap);
         make_match_codes(d);
-        write_header(&b, &h, end == d->parse.n_segments);
+        write_header(&b, &h, k + 1 == d->n_blocks);
         (d->newer ? write_newer : write_older)(d, g, end, &b);
     }
     return (size_t)(b.out - out) + (b.n > 0);

@@ -72,7 +72,7 @@ INLINE uint32_t find_match_of_moves(struct moves *m, const struct parse *p, uint
     UNROLL(4)
     for (uint32_t k = 0; k < 4; k++) {             /* best: the length << 16 | its place */
         uint32_t there = cands >> 16 * k & 0xffff;
-        uint32_t is_near = x - there - (MAX_DIST + 1), is_filled = FIRST - 1 - there;     /* negative if true */
+        uint32_t is_near = x - there - (MAX_DIST + 1), is_filled = 0 - there;     /* negative if true */
         uint64_t differ = (moves_bits(m, there) ^ here) | 1ull << seen;
         uint32_t score = (uint32_t)__builtin_ctzll(differ) << 16 | there;
         best = max_u32(best, score & (uint32_t)((int32_t)(is_near & is_filled) >> 31));
@@ -100,7 +100,7 @@ INLINE void begin_moves(struct moves *m, const struct parse *p, uint32_t from, u
 INLINE void match_moves(struct deflate_parse *d, struct parse *p, struct moves *m, uint32_t from, uint32_t to,
                         agree64_fn *agree)
 {
-    uint32_t x = max_u32(max_u32(from, p->anchor), FIRST), known = x, end = min_u32(to, p->last);
+    uint32_t x = max_u32(max_u32(from, p->anchor), 1), known = x, end = min_u32(to, p->last);
     begin_moves(m, p, from, to, agree);
     for (uint32_t cand; x < end;) {
         /* Only positions with enough moves after them become known: all bits of a candidate must be moves. */

@@ -48,7 +48,7 @@ enum {
 
     /* Bits that a new block must save, by an estimate that sees classes only. A header takes some 500 bits; the classes
      * hide about half of what is saved. */
-    SPLIT_BITS = 250,
+    SPLIT_BITS = 300,
 
     MAX_SEQS = PARSE_MAX / MIN_MATCH + MAX_SEGMENTS,
 };
