@@ -23,7 +23,9 @@ struct reference_rows {
 static int add_row(struct reference_rows *rows, const struct stats_settings *settings,
                    const struct stats_region *region)
 {
-    int64_t length = region->last - region->first + 1, whole = sam_hdr_tid2len(settings->sam, region->ref);
+    struct stats_region ended = *region;
+    ended.last = stats_region_end(region, settings->sam);
+    int64_t length = ended.last - region->first + 1, whole = sam_hdr_tid2len(settings->sam, region->ref);
     if (length <= 0)
         return 0;
     void *grown = byte_buffer_grow(rows->each, rows->n, &rows->room, sizeof *rows->each);
@@ -31,7 +33,7 @@ static int add_row(struct reference_rows *rows, const struct stats_settings *set
         return -1;
     rows->each = grown;
     rows->each[rows->n++] = (struct reference_row){
-        .region = *region, .is_part = settings->has_targets && !(region->is_open && region->first == 1),
+        .region = ended, .is_part = settings->has_targets && !(region->first == 1 && region->last == HTS_POS_MAX),
         .length = length < whole ? length : whole, .gc = -1, .unknown = -1};
     return 0;
 }

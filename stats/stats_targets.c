@@ -16,7 +16,7 @@ int stats_regions_add(struct stats_regions *list, int32_t ref, int64_t first, in
     if (!grown)
         return -1;
     list->each = grown;
-    list->each[list->n++] = (struct stats_region){ref, first, last, last == HTS_POS_MAX};
+    list->each[list->n++] = (struct stats_region){ref, first, last};
     return 0;
 }
 
@@ -38,10 +38,8 @@ static void unite(struct stats_regions *list, int shared)
         struct stats_region *last = kept ? &list->each[kept - 1] : NULL, *next = &list->each[i];
         if (!last || last->ref != next->ref || next->first + shared > last->last + 1)
             list->each[kept++] = *next;
-        else if (next->last > last->last) {
+        else if (next->last > last->last)
             last->last = next->last;
-            last->is_open = next->is_open;
-        }
     }
     list->n = kept;
 }
@@ -50,9 +48,6 @@ int stats_regions_close(struct stats_regions *list, sam_hdr_t *sam, int shared)
 {
     int32_t n_refs = sam_hdr_nref(sam);
     list->n_refs = n_refs;
-    for (size_t i = 0; i < list->n; i++)
-        if (list->each[i].is_open)
-            list->each[i].last = sam_hdr_tid2len(sam, list->each[i].ref);
     list->starts = calloc((size_t)n_refs + 1, sizeof *list->starts);
     if (!list->starts)
         return -1;
@@ -139,11 +134,16 @@ int stats_regions_read(struct stats_regions *list, const char *path, sam_hdr_t *
     return result;
 }
 
-uint64_t stats_regions_bases(const struct stats_regions *list)
+int64_t stats_region_end(const struct stats_region *region, sam_hdr_t *sam)
+{
+    return region->last == HTS_POS_MAX ? sam_hdr_tid2len(sam, region->ref) : region->last;
+}
+
+uint64_t stats_regions_bases(const struct stats_regions *list, sam_hdr_t *sam)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < list->n; i++)
-        sum += (uint64_t)(list->each[i].last - list->each[i].first + 1);
+        sum += (uint64_t)(stats_region_end(&list->each[i], sam) - list->each[i].first + 1);
     return sum;
 }
 

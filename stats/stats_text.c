@@ -106,7 +106,7 @@ static void print_pairs(const struct stats_counts *c, const struct insert_summar
 
 static void print_target(const struct stats_settings *settings, const struct stats_whole *whole, FILE *out)
 {
-    uint64_t target = stats_regions_bases(&settings->targets), covered = 0;
+    uint64_t target = stats_regions_bases(&settings->targets, settings->sam), covered = 0;
     if (target == 0)
         return;
     for (size_t i = (size_t)settings->threshold + 1; i < settings->bins.n; i++)

@@ -226,6 +226,20 @@ def test_stats_of_a_file_or_of_regions(inputs, tmp_path, words):
         assert p.stdout.decode().split("\n", 1)[1] == expected.split("\n", 1)[1]
 
 
+@pytest.mark.parametrize("regions", [["a"], ["a", "a"], ["a:500", "a:900-3000"], ["a:900-3000", "a:990"], ["a:1001"], ["a:1-1000"]],
+                         ids=" ".join)
+def test_reads_beyond_the_end_of_their_reference_are_cut(tmp_path, regions):
+    """A region without an end has them, whole. But its bases are those of the reference."""
+    recs = [bamgen.record("r%d" % i, 0, 0, pos, seq="ACGTACGTAC" * 5, cigar=[(50, "M")]) for i, pos in enumerate((10, 600, 980, 995, 1010))]
+    (tmp_path / "in.bam").write_bytes(bamgen.bgzf(bamgen.header(bamgen.sq_text([("a", 1000)]), [("a", 1000)]) + b"".join(recs)))
+    pysam.index(str(tmp_path / "in.bam"))
+    for more in [], ["--ref-stats"]:
+        with pysam_in(tmp_path):
+            expected = theirs("stats", *more, "in.bam", *regions)
+        p = run(["stats", *more, "in.bam", *regions], cwd=tmp_path)
+        assert p.returncode == 0 and p.stdout.decode().split("\n", 1)[1] == expected.split("\n", 1)[1], p.stderr
+
+
 def test_values_of_a_tag_are_not_those_of_the_output(inputs, tmp_path):
     """-S of stats during a sort: the files are named after the output, and none is left by a sort that fails."""
     recs = [bamgen.record("r%d" % i, 0, 0, 900 - i, seq="ACGT", tags=b"RGZg%d\0" % (i % 3)) for i in range(600)]
