@@ -370,7 +370,7 @@ deps() { set_up $build_needs; }
 
 # Builds without a word but how long it took: the words are of interest only when it fails.
 build_quietly() {
-    printf 'compiling ... '
+    printf 'compiling, half a minute on 2 cores ... '
     began=$(date +%s)
     if ! build "$@" >"$scratch/build.log" 2>&1 </dev/null; then
         echo

@@ -114,9 +114,9 @@ int main(int argc, char **argv)
     int status = tell(argc, argv);
     if (status >= 0)
         return status;
-    const char *meant = commands_meant(argv[1]);
-    if (meant && strcmp(meant, argv[1]) != 0)
-        fprintf(stderr, "samtools: there is no command '%s'. Did you mean %s?\n", argv[1], meant);
+    const char *word = strcmp(argv[1], "help") == 0 ? argv[2] : argv[1], *meant = commands_meant(word);
+    if (meant && strcmp(meant, word) != 0)
+        fprintf(stderr, "samtools: there is no command '%s'. Did you mean %s?\n", word, meant);
     struct affinity bound;
     affinity_unbind(&bound);
     return upstream_exec(argv);

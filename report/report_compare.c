@@ -113,18 +113,20 @@ static const char *number_text(double number, enum unit unit, char text[NUMBER_S
     return text;
 }
 
+/* A smaller number of seconds, or share, is shown as 0. */
+static const double LEAST = 0.005;
+
 /* The second number as a multiple of the first; "" if that is meaningless. */
 static const char *ratio_text(double a, double b, char text[NUMBER_SIZE])
 {
     *text = 0;
-    if (!isnan(a) && !isnan(b) && a > 0)
+    if (a >= LEAST && !isnan(b))
         snprintf(text, NUMBER_SIZE, "%.2f", b / a);
     return text;
 }
 
 static bool is_listed(double a, double b)
 {
-    static const double LEAST = 0.005;           /* s */
     return a >= LEAST || b >= LEAST;
 }
 

@@ -59,6 +59,7 @@ static const char style[] =
     ".plot,.axis{margin-left:62px}.odd{display:none}.words{grid-template-columns:1fr}thead{display:none}"
     "table,tbody{display:block}"
     "tr{display:grid;grid-template-columns:1fr 1fr;gap:1px 18px;padding:8px 0;border-top:1px solid var(--line)}"
+    ".two tr{grid-template-columns:3fr 3fr 2fr}"
     "tbody td{display:flex;justify-content:space-between;border:0;padding:0;gap:8px;font-size:14px;"
     "overflow-wrap:anywhere}"
     "td:first-child,td.bar{grid-column:1/-1}td:first-child{font-weight:600;justify-content:flex-start;"

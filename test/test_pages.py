@@ -67,6 +67,21 @@ def test_line_of_a_page_is_longer_than_120_columns(page):
     assert [n for n, line in enumerate(lines, 1) if len(line) > 120 and not line.lstrip().startswith("|")] == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(REPO)))
+def test_command_of_a_page_names_what_is_not_there(page):
+    """Targets of make, commands of bootstrap.sh, scripts and their options, in lines of code and between backquotes."""
+    text = page.read_text()
+    code = "\n".join([*re.findall(r"^    (.*)", text, re.M), *re.findall(r"`([^`\n]+)`", text)])
+    rules = "\n".join((REPO / name).read_text() for name in ("Makefile", "bootstrap.sh"))
+    for target in re.findall(r"(?<![\w/-])make (?:-C \S+ )?([a-z][a-z-]+)\b(?!/|=)", code):
+        assert re.search(r"^[a-z -]*\b%s\b[a-z -]*:" % target, rules, re.M), target
+    for command in re.findall(r"bootstrap\.sh ([a-z-]+)", code):
+        assert re.search(r"^%s\|?.*\)" % command, rules, re.M), command
+    for script, options in re.findall(r"(?:^|(?<=[ `]))((?:bench|test|packaging)/[\w/]+\.(?:py|sh))\b([^\n#|]*)", code):
+        for option in re.findall(r" (--[a-z-]+)", options):
+            assert '"%s"' % option in (REPO / script).read_text(), (script, option)
+
+
 @pytest.mark.parametrize("command", ["sort", "collate", "merge", "fixmate", "markdup", "sormadup", "stats", "flagstat", "idxstats", "bgzip"])
 def test_help_names_an_option_that_the_manual_lacks(command):
     """Some help texts show options of other commands, too: those of the steps of sormadup, and of stats."""

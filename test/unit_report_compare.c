@@ -3,7 +3,7 @@
 #include <math.h>
 #include "report/report_compare.h"
 
-static const char whole[] = "{\"version\": \"1\", \"wall_s\": 2, \"records\": 5, \"host\": \"a\", \"stages\": {\"other\": {\"s\": 1}, \"sort\": {\"s\": 0.5}}}";
+static const char whole[] = "{\"version\": \"1\", \"wall_s\": 2, \"records\": 5, \"host\": \"a\", \"stages\": {\"other\": {\"s\": 1}, \"merge\": {\"s\": 0.004}, \"sort\": {\"s\": 0.5}}}";
 
 static void test_file_of_another_program_is_compared(void **state)
 {
@@ -45,10 +45,11 @@ static void check_row(const char *text, const char *what, const char *a, const c
 static void test_ratio_is_of_other_numbers(void **state)
 {
     (void)state;
-    static const char faster[] = "{\"version\": \"1\", \"wall_s\": 1.5, \"records\": 6, \"host\": \"a\", \"stages\": {\"other\": {\"s\": 0}, \"sort\": {\"s\": 1}}}";
+    static const char faster[] = "{\"version\": \"1\", \"wall_s\": 1.5, \"records\": 6, \"host\": \"a\", \"stages\": {\"other\": {\"s\": 0}, \"merge\": {\"s\": 1}, \"sort\": {\"s\": 1}}}";
     char *text = shown(report_compare_text, whole, faster), *page = shown(report_compare_html, whole, faster);
     check_row(text, "wall time, s", "2.00", "1.50", "0.75");
     check_row(text, "sort", "0.50", "1.00", "2.00");
+    check_row(text, "merge", "0.00", "1.00", "");
     check_row(text, "peak memory, MB", "unknown", "unknown", "");
     assert_non_null(strstr(text, "numbers of records differ"));
     assert_non_null(strstr(page, "<td>wall time, s</td><td data-label=\"A\">2.00</td><td data-label=\"B\">1.50</td>"
