@@ -12,7 +12,7 @@ enum { CACHE_LINE = 64, PAGE = 4096 };
 /* The buffer of a piece. Piece p uses buffer p modulo n, once piece p - n is written. */
 struct piece_buffer {
     _Alignas(CACHE_LINE) _Atomic uint64_t number;   /* number of the piece; stored by the writer of the one before */
-    atomic_size_t filled;        /* bytes copied in so far, plus those before the first byte */
+    _Atomic uint64_t filled;     /* bytes copied in so far, of all its pieces, plus those before the first byte */
     uint8_t *bytes;
 };
 
@@ -37,8 +37,8 @@ struct out_pieces *out_pieces_new(const struct out_pieces_options *options)
     for (uint64_t i = first; i < first + n; i++) {
         p->buffers[i % n].bytes = p->bytes + i % n * size;
         atomic_init(&p->buffers[i % n].number, i);
+        atomic_init(&p->buffers[i % n].filled, i / n * size + (i == first ? options->begin % size : 0));
     }
-    atomic_init(&p->buffers[first % n].filled, (size_t)(options->begin % size));
     return p;
 }
 
@@ -66,7 +66,6 @@ static void write_piece(struct out_pieces *p, struct piece_buffer *piece, size_t
     size_t skip = at < begin ? (size_t)(begin - at) : 0;
     struct iovec iov = {piece->bytes + skip, end - skip};
     out_file_write_at(p->opt.fd, p->opt.path, &iov, 1, (off_t)(at + skip), p->opt.latch);
-    atomic_store(&piece->filled, 0);
     atomic_store(&piece->number, number + p->opt.n);
 }
 
@@ -74,9 +73,10 @@ void out_pieces_copy(struct out_pieces *p, const uint8_t *data, size_t size, uin
 {
     while (size > 0) {
         struct piece_buffer *piece = buffer_at(p, at);
+        uint64_t full = (at / p->opt.piece_size / p->opt.n + 1) * p->opt.piece_size;
         size_t from = (size_t)(at % p->opt.piece_size), room = p->opt.piece_size - from, n = size < room ? size : room;
         memcpy(piece->bytes + from, data, n);
-        if (atomic_fetch_add(&piece->filled, n) + n == p->opt.piece_size)
+        if (atomic_fetch_add(&piece->filled, n) + n == full)
             write_piece(p, piece, p->opt.piece_size);
         data += n;
         size -= n;

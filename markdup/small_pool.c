@@ -37,6 +37,7 @@ uint32_t small_pool_take(struct small_pool *pool, size_t n)
     uint32_t steps = steps_of(n), taken = pool->spare[steps - 1];
     if (!taken && steps > pool->n_room && add_slab(pool) < 0)
         return 0;
+    assert(taken || (pool->room - 1) % SLAB + 1 + pool->n_room == SLAB);
     pool->taken += steps * sizeof(struct small_step);
     if (taken) {
         memcpy(&pool->spare[steps - 1], small_pool_at(pool, taken), sizeof taken);

@@ -62,6 +62,16 @@ def test_record_that_belongs_into_the_block_before_passes_the_check(tmp_path):
         assert "record 151 (q00100) belongs before record 150 (q00199)" in check(path, "-@", n)
 
 
+def test_record_that_belongs_into_the_slice_before_passes_the_check(tmp_path):
+    """Slices end where blocks do. One block in each file begins with the record that is out of order."""
+    recs = [bamgen.record(name=f"q{i:05d}", pos=i, cigar=[(100, "M")], seq="ACGT" * 25) for i in range(5000)]
+    in_block = bamgen.BLOCK // len(recs[0])
+    for blocks in range(1, 12):
+        n = blocks * in_block
+        (tmp_path / "in.bam").write_bytes(bamgen.bam(HEAD, recs[400:400 + n] + recs[:300], "htslib"))
+        assert f"record {n + 1} (q00000) belongs before record {n} " in check(tmp_path / "in.bam", "-@", 2)
+
+
 def test_what_looks_like_records_inside_a_record_is_checked(tmp_path):
     """A block begins in a tag whose bytes are records that are out of order: the guess that they are the block's first
     ones is plausible, and wrong."""

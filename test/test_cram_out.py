@@ -100,15 +100,16 @@ def test_reference_that_the_fasta_lacks_is_made_of_reads(tmp_path, fasta):
         assert lines(tmp_path / "out.cram", few) == lines(tmp_path / "sorted.bam")
 
 
-def test_reference_of_the_cache_is_not_used(tmp_path, fasta, sums):
-    """The reference is found through REF_PATH by its checksum, and the file cannot be read without it."""
+@pytest.mark.parametrize("variable", ["REF_PATH", "REF_CACHE"])
+def test_reference_of_the_cache_is_not_used(tmp_path, fasta, sums, variable):
+    """The reference is found by its checksum, and the file cannot be read without it."""
     with pysam.FastaFile(str(fasta)) as file:
         for name, _ in FASTA_REFS:
             (tmp_path / "cache" / sums[name][:2]).mkdir(parents=True, exist_ok=True)
             (tmp_path / "cache" / sums[name][:2] / sums[name][2:]).write_text(file.fetch(name))
     with_sums(tmp_path / "in.bam", plain(bamgen.rng("cache")), sums)
     p = run_sort(["-O", "cram", "-o", tmp_path / "out.cram", tmp_path / "in.bam"],
-                 env={"REF_PATH": "%s/cache/%%2s/%%s" % tmp_path})
+                 env={"REF_PATH": "", variable: "%s/cache/%%2s/%%s" % tmp_path})
     assert p.returncode == 0 and "warning" not in p.stderr, p.stderr
     with pysam.AlignmentFile(tmp_path / "out.cram") as file, pytest.raises(OSError):
         list(file)

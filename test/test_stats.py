@@ -207,6 +207,26 @@ def test_overlaps_are_forgotten_when_many_names_wait(tmp_path):
     compare(["-p", write(tmp_path / "in.bam", records, refs)], (0, 1))
 
 
+def test_names_are_forgotten_before_as_many_records_have_come(tmp_path):
+    """More names wait than samtools keeps, all at one place. Those that it has not cleared meet their mates, and a third
+    read of the name is then the first of another pair."""
+    records = [(1000, "w%d" % i, 99) for i in range(10100)]
+    for i in range(60):
+        records += [(2000 + 4 * i, "w%d" % (10099 - i), 147), (2002 + 4 * i, "w%d" % (10099 - i), 99)]
+    compare(["-p", write(tmp_path / "in.bam", [bamgen.record(name, flag, 0, pos, cigar=[(50, "M")], mtid=0, mpos=pos, tlen=70, seq="ACGTA" * 10)
+                                               for pos, name, flag in records], [("big", 2000000)])], (0, 1))
+
+
+def test_regions_that_are_joined_lose_their_open_end(tmp_path, monkeypatch):
+    """A region without an end has the name of the reference alone."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "in.bam", [bamgen.record("a%d" % i, 0, 0, 5 + i) for i in range(30)], [("big", 2000), ("next", 2000)])
+    subprocess.run([sys.executable, "-c", "import pysam; pysam.index('in.bam')"], check=True)
+    for regions in ["big:1-20", "big"], ["big", "big:1-20"], ["big:5-20", "big:10"], ["big:1-20", "next", "big:30-40"]:
+        args = ["--ref-stats", "in.bam", *regions]
+        by_program(args, oracle(args), 2)
+
+
 def test_more_records_than_a_narrow_counter_holds(tmp_path):
     """65,535 reads fill the counters of a cycle."""
     records = [bamgen.record("c", 16 * (i % 3 == 0), 0, 10, seq="ACGTACG", qual=b"\x1e" * 7) for i in range(140000)]

@@ -3,6 +3,8 @@
 #include "unit_htslib.h"
 #include "bam/bam_header.h"
 #include "bam/plain_header.h"
+#include "bam/program_lines.h"
+#include "base/byte_hash.h"
 #include "base/byte_window.h"
 #include "read/header_read.h"
 #include "codec/bgzf_block.h"
@@ -666,6 +668,29 @@ static void test_merged_header_is_parsed_or_another_one(void **state)
         }
 }
 
+/* The ID that the renamed line would get is in use. */
+static void test_new_id_of_a_program_is_that_of_another(void **state)
+{
+    (void)state;
+    static const char sq[] = "@SQ\tSN:a\tLN:7\n", line[] = "@PG\tID:p\tPN:b";
+    char text[200], from_text[100], id[2][20];
+    for (uint64_t number = 0; number < 2; number++)
+        snprintf(id[number], sizeof id[number], "p-%08X",
+                 (unsigned)byte_hash((const uint8_t *)line, sizeof line - 1, number));
+    snprintf(text, sizeof text, "%s@PG\tID:p\tPN:a\n@PG\tID:%s\tPN:c\n", sq, id[0]);
+    snprintf(from_text, sizeof from_text, "%s%s\n", sq, line);
+    sam_hdr_t *into = sam_hdr_parse(strlen(text), text), *from = sam_hdr_parse(strlen(from_text), from_text);
+    struct program_lines lines;
+    MUST(into && from);
+    assert_int_equal(program_lines_merge(&lines, into, from), 0);
+    assert_int_equal(lines.n_renamed, 1);
+    assert_string_equal(lines.ids[0], id[1]);
+    assert_int_equal(sam_hdr_line_index(into, "PG", id[1]), 2);
+    program_lines_free(&lines);
+    sam_hdr_destroy(into);
+    sam_hdr_destroy(from);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -673,6 +698,7 @@ int main(void)
         cmocka_unit_test(test_header_that_is_not_plain_is_taken_for_one),
         cmocka_unit_test(test_header_of_bam_is_plain_although_its_lists_differ),
         cmocka_unit_test(test_merged_header_is_parsed_or_another_one),
+        cmocka_unit_test(test_new_id_of_a_program_is_that_of_another),
         cmocka_unit_test(test_header_over_blocks_of_any_size_loses_no_byte_behind_it),
         cmocka_unit_test(test_header_that_ends_with_its_block_has_no_rest),
         cmocka_unit_test(test_large_header_over_many_full_blocks),

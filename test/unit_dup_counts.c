@@ -42,6 +42,7 @@ static void groups_come_after_the_sum(void **state)
         text.n = 0;
         assert_int_equal(dup_counts_json(&text, "c", counts, &groups), 0);
         assert_memory_equal(text.p, "{\n    \"COMMAND\": \"c\",\n    \"READ\": ", 34);
+        assert_int_equal(!strstr((char *)text.p, "\"READ GROUP\": \"ungrouped\""), !ungrouped);
         assert_non_null(strstr((char *)text.p, ",\n    \"READ GROUPS\": [\n        {\n            \"READ GROUP\": \""));
         assert_non_null(strstr((char *)text.p, "\"ESTIMATED_LIBRARY_SIZE\": 0\n        },\n        {\n"));
         assert_string_equal((char *)text.p + text.n - 18, "        }\n    ]\n}\n");

@@ -102,6 +102,17 @@ static void test_a_long_cigar_gets_lost_at_a_far_position(void **state)
         check_way_and_back(places[i], places[i], 0, 70001);
 }
 
+static void test_cigar_that_fits_gets_a_tag(void **state)
+{
+    (void)state;
+    struct byte_buffer bytes = {.p = NULL};
+    for (uint32_t n = BAM_INLINE_OPS_MAX; n <= BAM_INLINE_OPS_MAX + 1; n++) {
+        struct bam_record *r = record_of(&bytes, read_at(1, 2, 3, 0, n));
+        assert_int_equal(load_le16(r->n_cigar), n > BAM_INLINE_OPS_MAX ? 2 : n);
+    }
+    free(bytes.p);
+}
+
 static void test_positions_far_below_zero_are_taken(void **state)
 {
     (void)state;
@@ -267,6 +278,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_far_positions_get_lost_on_the_way),
         cmocka_unit_test(test_a_long_cigar_gets_lost_at_a_far_position),
+        cmocka_unit_test(test_cigar_that_fits_gets_a_tag),
         cmocka_unit_test(test_positions_far_below_zero_are_taken),
         cmocka_unit_test(test_positions_far_below_zero_are_believed_of_a_tag),
         cmocka_unit_test(test_far_positions_are_out_of_order),

@@ -2,6 +2,8 @@
 #include "unit_root.h"
 #include <sys/resource.h>
 #include "base/machine.h"
+#include "engine/engine_opts.h"
+#include "engine/limits.h"
 
 static void test_threads_that_can_be_had_are_not_found(void **state)
 {
@@ -53,6 +55,24 @@ static void test_address_space_has_no_limit_or_none_is_left(void **state)
     assert_true(left < (uint64_t)1 << 46);
 }
 
+/* Under a limit on addresses, the stacks of threads and 128 MiB are left free; the plan's 64 MiB are among these. */
+static void test_limit_on_addresses_leaves_another_memory(void **state)
+{
+    (void)state;
+    const uint64_t MIB = 1 << 20;
+    const struct engine_opts opts = {.n_threads = 2, .memory = UINT64_MAX / 2};
+    struct rlimit old, low;
+    getrlimit(RLIMIT_AS, &old);
+    if (old.rlim_cur != RLIM_INFINITY)
+        skip();
+    low = (struct rlimit){(rlim_t)1 << 46, old.rlim_max};
+    setrlimit(RLIMIT_AS, &low);
+    uint64_t left = machine_address_space(), memory = limits_memory(&opts);
+    setrlimit(RLIMIT_AS, &old);
+    uint64_t free_for_others = (2 * 9 + 128 - 64) * MIB;
+    assert_in_range(memory, left - free_for_others - MIB, left - free_for_others + MIB);
+}
+
 static void test_time_in_the_run_queue_is_made_up(void **state)
 {
     (void)state;
@@ -71,6 +91,7 @@ int main(void)
         cmocka_unit_test(test_threads_that_can_be_had_are_not_found),
         cmocka_unit_test(test_threads_that_cannot_be_had_are_promised),
         cmocka_unit_test(test_address_space_has_no_limit_or_none_is_left),
+        cmocka_unit_test(test_limit_on_addresses_leaves_another_memory),
         UNIT_ROOT_TEST(test_time_in_the_run_queue_is_made_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

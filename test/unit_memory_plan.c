@@ -296,6 +296,8 @@ static void test_merge_takes_more_than_is_said_to_be_enough(void **state)
                     told(&use, &plan, "takes more than it says", takes);
                 if ((takes <= job.all) != (enough < job.all + MIB))
                     told(&use, &plan, "not what memory_plan_enough() says", enough);
+                if (b == 0 && enough > takes / 2 * 3)        /* as little memory as there can be */
+                    told(&use, &plan, "chunks of another size than their share", enough);
                 for (job.all = enough; job.all <= enough + MIB; job.all += MIB) {
                     plan = plan_of(&job, &use);
                     if (memory_plan_takes(&plan) > job.all)

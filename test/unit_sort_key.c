@@ -328,7 +328,10 @@ static struct set *tag_set(uint64_t seed, size_t low, size_t high)
     struct set *set = set_new();
     for (int i = 0; i < 160; i++) {
         const struct value *v = &values[low + unit_below(&seed, (uint32_t)(high - low))][0];
-        v += v[1].n ? unit_below(&seed, 2) : 0;
+        uint32_t n_equal = 1;
+        while (n_equal < N_OF(*values) && v[n_equal].n)
+            n_equal++;
+        v += unit_below(&seed, n_equal);
         struct unit_record r = {
             .ref_id = (int32_t)unit_below(&seed, 4) - 1, .pos = (int32_t)unit_below(&seed, 3) - 1 + (unit_below(&seed, 9) ? 0 : 300000000),
             .flag = name_flags[unit_below(&seed, N_OF(name_flags))], .name = odd_names[unit_below(&seed, 40)],
@@ -384,7 +387,7 @@ static struct set *text_set(const char *tag, uint32_t n_texts, uint64_t seed)
                                         "g3:a rather long text", "g3:a rather long text!", "g3:a rather", "G", "g\x01", "ga", "g2 "};
     static char deep[2][600];
     memset(deep[0], 'g', sizeof deep[0] - 1);
-    memset(deep[1], 'g', sizeof deep[1] - 2);
+    memset(deep[1], 'g', sizeof deep[1] - 8);    /* whole words of 8 bytes, and the beginning of the other */
     struct set *set = set_new();
     for (int i = 0; i < 180; i++) {
         char aux[700];
