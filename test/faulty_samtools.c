@@ -13,7 +13,7 @@
  * collated (a slice; before it all of the collating sort), fixed, listed, lent, arena, ..., merged, marked.
  *
  * Kinds: flip a byte; drop a record; double one; both (one lost, another twice, so that the count is right);
- * swap (two records change places). */
+ * swap (two records change places), apart (two records change places, each in a list of its own). */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -336,6 +336,12 @@ static int put(const char *place, put_fn *real, void *sink, const struct record_
         later.records++;
         later.n--;
         return real(sink, &swapped) < 0 ? -1 : real(sink, &later);
+    }
+    if (strikes(place, "apart")) {
+        struct record_list second = {.records = records + 1, .n = 1};
+        later.records++;
+        later.n--;
+        return real(sink, &second) < 0 || real(sink, &one) < 0 ? -1 : real(sink, &later);
     }
     if (!strikes(place, "flip"))
         return real(sink, list);

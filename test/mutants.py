@@ -355,6 +355,8 @@ MUTANTS = [
     ("sink_verify_join", "if (!may_follow(v->rule, &v->last, &ends->first))", "if (0)", ["unit_sink_verify"], "--verify: order between blocks"),
     ("put_hts", "    if (verify && (sink_verify_order", "    if (0 && (sink_verify_order",
      [GUARDS + "test_verify_passes_records_in_the_wrong_order[merged-cram-memory-1]"], "--verify: order in CRAM"),
+    ("put_hts", "|| sink_verify_join(verify, &ends) < 0))", "))", [GUARDS + "test_verify_passes_lists_in_the_wrong_order[cram-1]"],
+     "--verify: order between lists in CRAM"),
     ("check_order", "return s->out_of_order < s->n ?", "return 0 ?",
      ["test_check.py::test_record_out_of_order_passes_the_check"], "--check: order in a slice"),
     ("check_order", "    if (c->taken.n > 0 && !record_slice_follows(", "    if (0 && !record_slice_follows(",

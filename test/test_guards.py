@@ -233,6 +233,13 @@ def test_verify_passes_records_in_the_wrong_order(desk, reads, form, where, n, p
     assert "belongs before" in told
 
 
+@teams
+@forms(*OUTPUTS)
+def test_verify_passes_lists_in_the_wrong_order(desk, reads, form, n):
+    """Each list is in order."""
+    assert "belongs before" in noticed(desk, ["-@", n, "--verify", *OUTPUTS[form], reads], "merged:apart", PLACES["memory"])
+
+
 # ---------------------------------------------------------------- htslib
 
 
