@@ -238,7 +238,7 @@ def test_count_that_is_too_large_is_made_smaller_silently(here):
     ("srt in.bam", "Did you mean sort?"), ("markdups in.bam", "Did you mean markdup?"), ("megre x", "Did you mean merge?"),
     ("Sort in.bam", "Did you mean sort?"), ("sormarkdup in.bam", r"\Z"), ("bgzp x", "Did you mean bgzip?"),
     ("help srt", "there is no command 'srt'. Did you mean sort?"),
-    ("sort --threds 2 in.bam", "--threds, but there is --threads"), ("merge --checksm=x o.bam in.bam", "but there is --checksum")])
+    ("sort --threds 2 in.bam", "but there is --threads"), ("merge --checksm=x o.bam in.bam", "but there is --checksum")])
 def test_message_does_not_say_what_was_meant(here, line, words):
     (here / "x.bai").write_bytes(b"BAI\1" + bytes(12))
     (here / "x.crai").write_bytes(gzip.compress(b"0\t5\t3\t200\t50\t90\n"))
