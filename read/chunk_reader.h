@@ -183,10 +183,6 @@ int chunk_reader_take(void *reader, struct record_slice *slice);
 /* Does a small part of the work that is handed out. False: there is none. */
 bool chunk_reader_help(void *reader);
 
-/* As chunk_reader_help(), but inflates blocks first: a block takes a tenth of the time of a chunk, so the caller is
- * soon back to hand out more. */
-bool chunk_reader_help_briefly(void *reader);
-
 /* Call it when all chunks were taken: returns the tally of what was made, see chunk_reader_compare(). */
 static inline int chunk_reader_tally(void *reader, struct tally *given)
 {
