@@ -5,7 +5,7 @@
 # samtools` made. Except in tests, no line of C is longer than 120 columns, and no function longer than 60 lines. A file
 # of more than 700 lines is only warned of, because a proof may take room.
 #
-#   mpi -> cli -> sormadup -> bam_sort, sort/sorted, merge, fixmate, markdup, stats, bgzip -> engine
+#   mpi -> cli -> sormadup -> bam_sort, sort/sorted, sort/arena_room, merge, fixmate, markdup, stats, bgzip -> engine
 #       -> read, sort, write, report, markdup/marked_*
 #       -> bgzf_omp, bam_arena -> order, the serial part of fixmate, markdup and stats -> codec -> bam -> base
 #
@@ -112,7 +112,7 @@ make -s samtools || failed=1
 
     # The layer, by the names above: usually that of the folder.
     function layer_of(module) {
-        if (module ~ /^(fixmate|markdup|stats)\/(bam_.*|fixed|marked|marking|counted|.*_opts)$/ || module == "sort/sorted")
+        if (module ~ /^(fixmate|markdup|stats)\/(bam_.*|fixed|marked|marking|counted|.*_opts)$/ || module ~ /^sort\/(sorted|arena_room)$/)
             return "command"
         if (module ~ /^(fixmate|stats)\// || (module ~ /^markdup\// && module !~ /^markdup\/marked_/))
             return "serial"
