@@ -19,7 +19,7 @@
 #include "base/version.h"
 #include "cli/command_args.h"
 #include "cli/commands.h"
-#include "cli/sort_check.h"
+#include "check/sort_check.h"
 #include "cli/paths.h"
 #include "cli/sort_plan.h"
 #include "cli/upstream.h"
