@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The driver of `sormadup`: fixmate, sort and markdup as one. Its stages, each of which takes the records of the one
+/* The driver of `sormadup`: fixmate, sort and markdup as one. Its steps, each of which takes the records of the one
  * before it:
  *
  *   read      the inputs                      blocks, lines or containers (read/)
@@ -9,8 +9,8 @@
  *   markdup   marks duplicates                slices that wait for their sets (markdup/marking.h)
  *   write     the file, and its index         blocks (write/written.h)
  *
- * A sort gives its first record when it has read the last one. So the driver calls each sort to read, and the stages
- * before it run inside that call. sormadup.h opens the stages. */
+ * A sort gives its first record when it has read the last one. So the driver calls each sort to read, and the steps
+ * before it run inside that call. sormadup.h opens the steps. */
 #include "sormadup/bam_sormadup.h"
 #include "bam_sort.h"
 #include "base/engine.h"

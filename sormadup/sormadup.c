@@ -38,7 +38,7 @@ static int add_line(const struct sormadup *c, sam_hdr_t *sam, const char *comman
     return latch_fail(c->d->engine.latch, "%s: the header could not be changed", path_of(c));
 }
 
-/* ------------------------------------------------------- opening the stages */
+/* -------------------------------------------------------- opening the steps */
 
 int sormadup_open_output(struct sormadup *c)
 {

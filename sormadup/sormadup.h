@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The stages of `sormadup`: each function opens one of them, with its share of the memory, and connects it with the one
+/* The steps of `sormadup`: each function opens one of them, with its share of the memory, and connects it with the one
  * before it. The driver (bam_sormadup.c) says in which order. All return -1 on an error, which is recorded in the
  * latch. */
 #ifndef SORMADUP_H
@@ -26,12 +26,12 @@ struct sormadup_use {
 
 struct sormadup {
     const struct sormadup_opts *opts;
-    const struct engine_opts *common;    /* of all stages */
+    const struct engine_opts *common;    /* of all steps */
     struct driver *d;            /* has the output */
     struct memory_rings rings;
     struct sormadup_use use;     /* set when the inputs are open */
     int held;                    /* references whose full length the output must hold: inputs_held() */
-    struct inputs in;            /* what the next stage reads; each that is opened replaces it by its own stream */
+    struct inputs in;            /* what the next step reads; each that is opened replaces it by its own stream */
     struct collated collated;
     struct fixed_inputs fixed;
     struct orphans *orphans;     /* hashes of reads whose mate is not beside them. If both reads of a pair are

@@ -50,7 +50,7 @@ int sorted_stream_take(void *stream, struct record_slice *slice)
     *slice = *made;
     *made = spare;
     slice->number = s->taken.n + 1;
-    tally_add(&s->taken, (struct tally){slice->n, slice->checksum});
+    tally_add(&s->taken, (struct tally){.n = slice->n, .checksum = slice->checksum});
     return 0;
 }
 

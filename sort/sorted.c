@@ -163,10 +163,6 @@ int sorted_open(struct sorted *s, const struct sorted_options *how)
         || reserve_memory(s, how->size_hint) < 0 || prepare_lengths(s) < 0 || prepare_order(s) < 0
         || (s->to && prepare_output(s) < 0))
         return -1;
-    if (s->progress) {
-        s->progress->file_bytes = (double)s->in.length;
-        s->progress->data_bytes = (double)how->size_hint;
-    }
     return 0;
 }
 

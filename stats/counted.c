@@ -131,6 +131,7 @@ int counted_begin(struct counted *c)
         .engine = &c->d->engine,
     };
     bool in_sequence = counts_in_sequence(how.counters, how.n);
+    c->taken.counts_only = true;
     c->looks = (struct look_request){in_sequence ? NULL : look, in_sequence ? NULL : seen, looked, c};
     in->looks = &c->looks;
     if (!(c->counts = counts_open(&how, in->header.sam)))
