@@ -75,7 +75,7 @@ void bam_arena_free(struct bam_arena *arena);
 /* Count and checksum of the records listed so far. */
 static inline struct tally bam_arena_tally(const struct bam_arena *arena)
 {
-    return (struct tally){arena->n_records, arena->checksum};
+    return (struct tally){.n = arena->n_records, .checksum = arena->checksum};
 }
 
 /* Returns whether no record is listed. */

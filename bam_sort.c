@@ -8,7 +8,7 @@
  *              read       inflate    records   sort         what does   merge      deflate    named
  *              ahead      tasks      and keys  tasks        not fit     tasks      tasks      when complete
  *
- * The steps of the main thread: deal_blocks(), take_block(), change_arena(), next_range(), output_blocks_flush().
+ * The steps of the main thread: deal_blocks(), take_block(), make_room(), next_range(), output_blocks_flush().
  *
  * Compressed BAM comes as blocks from a bgzf_source. Other records come as slices of a stream. The producer of that
  * stream is raw_records, for uncompressed BAM; sam_reader, which parses SAM; cram_reader, which decodes CRAM 3;
@@ -18,33 +18,33 @@
  *
  * The main thread runs the loops. They hand work to tasks and take it back in order. task_team() holds the only `omp
  * parallel`. Everything else runs in tasks, in a thread that reads or writes a pipe, and in htslib's own threads. */
-#include <string.h>
 #include "base/engine.h"
 #include "base/machine.h"
 #include "base/clocks.h"
 #include "merge/bam_merge.h"
 #include "bam_sort.h"
-#include "sort/merge_ring.h"
 #include "engine/driver.h"
 #include "engine/engine_memory.h"
 #include "engine/engine_opts.h"
+#include "sort/arena_room.h"
+#include "sort/merge_ring.h"
 #include "sort/sorted.h"
 #include "write/list_stream.h"
 #include "write/written.h"
 
 /* ---------------------------------------------------- reading and sorting */
 
-static int make_room(struct sorted *s, size_t size);
 static int take_block(struct sorted *s, bool wait);
 static int take_blocks(struct sorted *s, bool wait);
-static int end_run(struct sorted *s);
 
-/* Warns, once, if the records will take more memory than the machine has. */
-static void watch_memory(struct sorted *s)
+/* Makes room for size bytes of records. Before the arena is changed, all blocks are taken back. */
+static int make_room(struct sorted *s, size_t size)
 {
-    uint64_t taken = arenas_taken(&s->arenas);
-    if (memory_watch_due(&s->watch, taken))
-        memory_watch_look(&s->watch, taken, arenas_with_keys(&s->arenas, block_reader_expected(&s->reader)));
+    if (arena_room_hurry(s) < 0)
+        return -1;
+    if (bam_arena_room(s->arenas.filled) >= size)
+        return 0;
+    return take_blocks(s, true) < 0 ? -1 : arena_room_make(s, size);
 }
 
 /* Hands the block out. Making room takes earlier blocks back. If one of them has a record that only a stream can
@@ -56,7 +56,7 @@ static int deal_block(struct sorted *s, const struct input *in, size_t size)
         return -1;
     if (in->stream.producer == producer)
         block_reader_hand_out(&s->reader, size);
-    watch_memory(s);
+    arena_room_watch(s);
     progress_tick(s->progress);
     return 0;
 }
@@ -87,14 +87,6 @@ static int take_blocks(struct sorted *s, bool wait)
     return taken;
 }
 
-/* Returns how many records will still come before all threads have to wait for the last sublists: at the end of the
- * input or, if arenas are spilled, when this arena is full. */
-static uint64_t records_to_come(const struct sorted *s)
-{
-    uint64_t come = block_reader_to_come(&s->reader), fit = arenas_records_to_fit(&s->arenas);
-    return s->spill.spilling && fit < come ? fit : come;
-}
-
 /* Takes the oldest block back, and accepts what its task has found: keys, number of records, checksum. If a sublist is
  * due (2^20 keys of one arena, fewer near the end), closes it and gives it to a task that sorts it. wait: it waits
  * until the block is inflated. 1: done; 0: there is no block; -1: stop. */
@@ -102,7 +94,7 @@ static int take_block(struct sorted *s, bool wait)
 {
     int taken = block_reader_take(&s->reader, wait);
     uint32_t behind = block_reader_behind(&s->reader);
-    return taken > 0 && sort_tasks_close_sublist(&s->sorts, behind, records_to_come(s)) < 0 ? -1 : taken;
+    return taken > 0 && sort_tasks_close_sublist(&s->sorts, behind, arena_room_to_come(s)) < 0 ? -1 : taken;
 }
 
 static int read_input(struct sorted *s, size_t number)
@@ -126,123 +118,23 @@ static int read_input(struct sorted *s, size_t number)
     return 0;
 }
 
-static void begin_reading(struct sorted *s)
-{
-    clocks_phase(s->engine->clocks, PHASE_READ);
-    memory_watch_start(&s->watch, machine_memory(), 2 * s->arenas.filled->size, block_reader_least(&s->reader));
-    block_reader_set_arena(&s->reader, s->arenas.filled);
-}
-
 int bam_sort_read_some(struct sorted *s, size_t from, size_t to)
 {
-    if (from == 0)
-        begin_reading(s);
+    if (from == 0) {
+        clocks_phase(s->engine->clocks, PHASE_READ);
+        arena_room_begin(s);
+    }
     for (size_t i = from; i < to; i++)
         if (read_input(s, i) < 0)
             return -1;
     if (sort_tasks_close_rest(&s->sorts) < 0)
         return -1;
-    return to < s->in.n ? 0 : end_run(s) < 0 || sort_tasks_finish(&s->sorts) < 0 ? -1 : 0;
+    return to < s->in.n ? 0 : arena_room_end_run(s) < 0 || sort_tasks_finish(&s->sorts) < 0 ? -1 : 0;
 }
 
 int bam_sort_read(struct sorted *s)
 {
     return bam_sort_read_some(s, 0, s->in.n);
-}
-
-/* ----------------------------------------------- full arenas become runs */
-
-static struct spill_outlook outlook(struct sorted *s)
-{
-    const struct bam_arena *a = s->arenas.filled;
-    double records = block_reader_expected(&s->reader);
-    return (struct spill_outlook){
-        .records = records,
-        .with_keys = arenas_with_keys(&s->arenas, records),
-        .arena_size = a->size,
-        .arena_free = a->top - a->bottom,
-        .other_is_empty = bam_arena_empty(arenas_other(&s->arenas)),
-    };
-}
-
-/* Begins to spill an arena. The records become a run, sorted and packed, in a temporary file or in spare memory. Tasks
- * write the run when the sublists are sorted, while the other arena is filled. */
-static int begin_run(struct sorted *s, const struct bam_arena *arena)
-{
-    if (spill_begin(s->spill.spill, arena) < 0)
-        return -1;
-    sort_tasks_end_arena(&s->sorts, arena);
-    return 0;
-}
-
-/* Helps with tasks until the run is written. Then its arena is empty. */
-static int end_run(struct sorted *s)
-{
-    if (!s->spill.spilling)
-        return 0;
-    if (spill_policy_await(&s->spill) < 0)
-        return -1;
-    arenas_empty_other(&s->arenas, s->spill.sizes.arena_size);
-    return 0;
-}
-
-/* Begins to spill the older arena early, so that no thread waits for it when the younger one is full. */
-static int begin_run_early(struct sorted *s)
-{
-    const struct bam_arena *older = arenas_other(&s->arenas);
-    if (s->spill.spilling || bam_arena_empty(older))
-        return 0;
-    struct spill_outlook now = outlook(s);
-    int leaves = spill_policy_hurry(&s->spill, &now);
-    return leaves > 0 ? begin_run(s, older) : leaves;
-}
-
-/* Switches to the other arena, because the arena being filled is full. If not all records fit into both arenas, the
- * function first waits until the older arena is written as a run. Then it begins to write the full arena as a run. The
- * record counts move on to the arena that is filled next. */
-static int change_arena(struct sorted *s)
-{
-    const struct bam_arena *older = arenas_other(&s->arenas);
-    struct spill_outlook now = outlook(s);
-    if (spill_policy_decide(&s->spill, &now) < 0)
-        return -1;
-    if (s->spill.spilling) {
-        bool stays = !bam_arena_empty(older) && !spill_arena(s->spill.spill);   /* all records were expected to fit */
-        if ((stays && begin_run(s, older) < 0) || end_run(s) < 0 || begin_run(s, s->arenas.filled) < 0)
-            return -1;
-    }
-    if (arenas_change(&s->arenas, s->engine->latch) < 0)
-        return -1;
-    block_reader_set_arena(&s->reader, s->arenas.filled);
-    return 0;
-}
-
-/* Returns whether the room left in the arena is worth filling. No block is handed out at this point. The keys of a
- * block are not known until it is inflated, so it reserves room for as many as it could have. Each round would
- * therefore deal out fewer blocks than the one before, and would end with all threads waiting for the last block.
- * Instead, an arena that is spilled stays up to 1/16 empty. */
-static bool is_worth_filling(const struct sorted *s, size_t size)
-{
-    enum { LEAST_SHARE = 16 };
-    size_t room = bam_arena_room(s->arenas.filled), least = s->arenas.filled->size / LEAST_SHARE;
-    return room >= size && (room >= least || !s->spill.spilling);
-}
-
-/* Makes room for size bytes of records. Before the arena is changed, all blocks are taken back, and all records are in
- * sublists. */
-static int make_room(struct sorted *s, size_t size)
-{
-    if (begin_run_early(s) < 0)
-        return -1;
-    if (bam_arena_room(s->arenas.filled) >= size)
-        return 0;
-    if (take_blocks(s, true) < 0)
-        return -1;
-    if (is_worth_filling(s, size))
-        return 0;
-    if (sort_tasks_close_rest(&s->sorts) < 0 || (!bam_arena_empty(s->arenas.filled) && change_arena(s) < 0))
-        return -1;
-    return arenas_grow(&s->arenas, size, s->engine->latch);
 }
 
 /* ---------------------------------------------------- merging and writing */
@@ -264,40 +156,25 @@ static int tally_of_read(void *sorted, struct tally *given)
     return 0;
 }
 
-static int merge_and_write(struct sorted *s)
+static void read_merge_and_write(void *sorted)
 {
+    struct sorted *s = sorted;
     struct list_stream stream = {next_range, tally_of_read, s};
-    struct merge_ring_options how;
+    if (bam_sort_read(s) < 0)
+        return;
     clocks_phase(s->engine->clocks, PHASE_WRITE);
-    if (written_header(s->to, s->sam, &s->opts->order, arenas_unplaced(&s->arenas), arenas_beyond(&s->arenas)) < 0
-        || sorted_prepare_merge(s, &how, false) < 0 || sorted_begin_merge(s, &how) < 0)
-        return -1;
-    sorted_say_merge(&s->opts->order, how.runs.n, s->arenas.filled->n_sublists);
-    return written_all(s->to, &stream);
+    if (sorted_put_header(s, s->to) == 0 && sorted_merge(s) == 0)
+        written_all(s->to, &stream);
 }
 
 /* ------------------------------------------------- from beginning to end */
 
-static void read_merge_and_write(void *sorted)
-{
-    if (bam_sort_read(sorted) == 0)
-        merge_and_write(sorted);
-}
-
-static int sort(const struct engine_opts *opts, struct driver *d, struct sorted *s)
+static int open_sort(struct sorted *s, const struct engine_opts *opts, struct driver *d)
 {
     struct memory_rings rings = engine_memory_rings(opts, &opts->in, MEMORY_IN_TURN, true);
     struct sorted_options how = {.opts = opts, .in = &opts->in, .size_hint = opts->size_hint, .rings = &rings,
                                  .to = &d->out, .engine = &d->engine, .progress = &d->progress};
-    int n_threads = 1;
-    if (!latch_tripped(d->engine.latch) && driver_open(d, opts, &rings) == 0 && sorted_open(s, &how) == 0) {
-        n_threads = driver_run(d, opts, &s->in, read_merge_and_write, s);
-        if (!latch_tripped(s->engine->latch))
-            command_report_measure_memory(&d->report);
-    }
-    uint64_t records = s->arenas.filled ? s->arenas.filled->n_records : 0;
-    sorted_finish(s, n_threads, d);              /* names the output; a second team frees the memory */
-    return driver_end(d, records);               /* the finish is in the report */
+    return driver_open(d, opts, &rings) < 0 ? -1 : sorted_open(s, &how);
 }
 
 int bam_sort(const struct engine_opts *opts)
@@ -305,8 +182,14 @@ int bam_sort(const struct engine_opts *opts)
     struct latch latch = {0};
     struct driver d = {.engine.latch = &latch};
     struct sorted s = {.engine = &d.engine};
+    int status, n_threads = 1;
     machine_share_heaps();
     bool opened = command_report_open(&d.report, &opts->report, &latch) == 0;
-    int status = opened && opts->out.copies ? bam_merge_for_sort(opts, &d) : -1;
-    return status >= 0 ? status : sort(opts, &d, &s);
+    if (opened && opts->out.copies && (status = bam_merge_for_sort(opts, &d)) >= 0)
+        return status;
+    if (opened && open_sort(&s, opts, &d) == 0)
+        n_threads = driver_run(&d, opts, &s.in, read_merge_and_write, &s);
+    uint64_t records = sorted_tally(&s).n;
+    sorted_finish(&s, n_threads, &d);            /* names the output; a second team frees the memory */
+    return driver_end(&d, records);              /* the finish is in the report */
 }

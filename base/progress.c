@@ -59,9 +59,9 @@ void progress_line(char *line, size_t size, const struct progress_now *now)
 double progress_left(const struct progress_work *w)
 {
     static const double GUESS_WEIGHS = 0.05;     /* the guess weighs as much as this share of the writing */
-    if (w->writing && w->write_share < 0)
-        return -1;
     if (w->writing) {
+        if (w->write_share < 0)
+            return -1;
         double share = w->write_share < 1 ? w->write_share : 1;
         return (1 - share) * (w->write_seconds + GUESS_WEIGHS * w->write_guess) / (share + GUESS_WEIGHS);
     }

@@ -22,7 +22,7 @@
 #include "write/written.h"
 
 /* The filled part of an arena that is spilled: this happens when less than a sixteenth is free (is_worth_filling() in
- * bam_sort.c). */
+ * sort/arena_room.c). */
 static const double FILLED = 31.0 / 32;
 
 /* Returns whether the path may be read: reading a pipe would take data from the sort, and a URL would take time. A path

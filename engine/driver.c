@@ -49,13 +49,15 @@ int driver_run(struct driver *d, const struct engine_opts *opts, const struct in
                void *arg)
 {
     /* Each file that htslib reads or writes may start an additional thread during the work. */
-    int n_threads = limits_threads(opts, inputs->n_threads + (record_sink_form(&opts->out) == SINK_HTSLIB));
-    if (d->progress.file_bytes == 0)
-        d->progress.file_bytes = (double)inputs->length;
+    int n_threads = limits_threads(opts->n_threads, inputs->n_threads + (record_sink_form(&opts->out) == SINK_HTSLIB));
+    d->progress.file_bytes = (double)inputs->length;
+    d->progress.data_bytes = (double)opts->size_hint;
     d->work = work;
     d->arg = arg;
     latch_hide_signals(true);
     task_team(n_threads, in_team, d);
+    if (!latch_tripped(d->engine.latch))
+        command_report_measure_memory(&d->report);
     return n_threads;
 }
 

@@ -38,7 +38,7 @@ struct memory_rings engine_memory_rings(const struct engine_opts *opts, const st
                                       enum memory_reads reads, bool writes)
 {
     struct memory_job job = {
-        .all = limits_memory(opts),
+        .all = limits_memory(opts->memory, opts->memory_overhead, opts->n_threads),
         .n_threads = opts->n_threads,
         .form = record_sink_form(&opts->out),
         .level = writes ? opts->out.level : 0,

@@ -207,7 +207,7 @@ static bool help(void *reader)
 static int end(void *reader, struct tally *given)
 {
     const struct cram_reader *r = reader;
-    *given = (struct tally){.n = r->n};
+    *given = (struct tally){.n = r->n, .counts_only = true};
     return 0;
 }
 

@@ -389,7 +389,7 @@ static int take(void *reader, struct record_slice *slice)
 static int end(void *reader, struct tally *given)
 {
     const struct hts_reader *r = reader;
-    *given = (struct tally){.n = r->n};
+    *given = (struct tally){.n = r->n, .counts_only = true};
     return 0;
 }
 

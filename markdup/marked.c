@@ -32,19 +32,11 @@ static int check_order(struct marked *m)
                       "written; use samtools sort first", engine_opts_input(common(m)));
 }
 
-/* Has nothing to join. An input that has such a function is read in chunks, as in a merge. */
-static int take_header(void *marked, struct input *in)
-{
-    (void)marked;
-    (void)in;
-    return 0;
-}
-
 static int open_input(struct marked *m)
 {
     const struct engine_opts *o = common(m);
     struct inputs_options how = engine_memory_inputs(o, &o->in, &m->rings, &m->d->engine);
-    how.join = take_header;
+    how.waits = true;
     how.keeps_broken = true;
     if (inputs_open(&m->in, &how) < 0)
         return -1;

@@ -158,7 +158,7 @@ static int take_slice(struct marked_flow *f)
     }
     s->first = f->totals.taken.n;
     s->from = (struct marked_place){.is_set = false};
-    tally_add(&f->totals.taken, (struct tally){s->records.n, s->records.checksum});
+    tally_add(&f->totals.taken, (struct tally){.n = s->records.n, .checksum = s->records.checksum});
     s->memory = marked_slice_memory(s);
     f->memory += s->memory;
     f->keying[task_ring_next(&f->keys)] = s;
@@ -379,7 +379,7 @@ int marked_flow_next(struct marked_flow *f, struct record_list *list)
     f->given->memory = marked_slice_memory(f->given);
     f->memory += f->given->memory;
     task_ring_take(&f->finish);
-    tally_add(&f->totals.given, (struct tally){f->given->list.n, f->given->checksum});
+    tally_add(&f->totals.given, (struct tally){.n = f->given->list.n, .checksum = f->given->checksum});
     f->totals.dropped += f->given->n_dropped;
     *list = f->given->list;
     return 1;

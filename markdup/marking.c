@@ -181,7 +181,7 @@ static int compare(struct marking *m, const struct dup_counts *counts, size_t n)
     const struct marked_totals *t = marked_flow_totals(m->flow);
     const char *path = engine_opts_input(common(m));
     struct dup_counts sum = sum_of(counts, n);
-    struct tally taken = {.n = t->taken.n}, seen = {.n = sum.read};
+    struct tally taken = {.n = t->taken.n, .counts_only = true}, seen = {.n = sum.read};
     struct tally judged = {.n = sum.examined + sum.excluded}, gone = {.n = t->given.n + t->dropped};
     struct latch *latch = m->d->engine.latch;
     return record_stream_end(m->source, t->taken, "on the way into markdup", path, latch) < 0

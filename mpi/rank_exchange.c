@@ -77,7 +77,7 @@ static void report_merge(const struct rank_parts *s, size_t n_runs)
     uint64_t mine[] = {n_runs, s->a.arenas.filled->n_sublists}, all[2];
     mpi_wait_allreduce(mine, all, 2, MPI_UINT64_T, MPI_SUM);
     if (s->team.rank == 0)
-        sorted_say_merge(&s->opts->order, all[0], all[1]);
+        sorted_say_merge(&s->a, all[0], all[1]);
 }
 
 /* Returns whether B's arenas can hold all records that arrive, and whether the memory limit covers everything that is
@@ -88,9 +88,10 @@ static bool has_room(const struct rank_parts *s)
     const struct record_shares *shares = &s->shares;
     uint64_t come = shares->bytes_come + shares->records_come * sizeof(struct bam_key);
     uint64_t written = shares->records[s->team.rank] + shares->records_come;
+    uint64_t all = limits_memory(s->opts->memory, s->opts->memory_overhead, s->opts->n_threads);
     uint64_t lists = written * (record_list_memory(1) + (s->opts->out.index ? INDEX_MEMORY : 0));
     return come + 2 * shares->largest + MARGIN <= 2 * (uint64_t)s->b.arenas.filled->size
-        && arenas_taken(&s->a.arenas) + come + lists <= limits_memory(s->opts);
+        && arenas_taken(&s->a.arenas) + come + lists <= all;
 }
 
 static int share_out(struct rank_parts *s, const struct records_read *how)

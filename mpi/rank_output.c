@@ -131,7 +131,7 @@ static void write_part(void *sort)
 static void compare(struct rank_parts *s)
 {
     const struct record_sink *sink = s->d.out.sink;
-    struct rank_totals mine = {{record_sink_count(sink), record_sink_checksum(sink)}, 0};
+    struct rank_totals mine = {.records = {.n = record_sink_count(sink), .checksum = record_sink_checksum(sink)}};
     struct rank_totals out = rank_parts_add_up(mine);
     tally_compare(s->in.records, out.records, "in the output", s->d.out.input, s->d.out.engine->latch);
 }

@@ -9,7 +9,7 @@ struct rank_totals rank_parts_add_up(struct rank_totals mine)
 {
     uint64_t from[] = {mine.records.n, mine.records.checksum, mine.bytes}, all[3];
     mpi_wait_allreduce(from, all, 3, MPI_UINT64_T, MPI_SUM);
-    return (struct rank_totals){{all[0], all[1]}, all[2]};
+    return (struct rank_totals){{.n = all[0], .checksum = all[1]}, all[2]};
 }
 
 void rank_parts_teach(const struct rank_parts *s, struct sorted *p)

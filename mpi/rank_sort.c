@@ -134,7 +134,7 @@ static int sort_part(struct rank_parts *s, const struct memory_rings *rings)
     rank_report_end(&s->report, RANK_OPEN);
     if (mpi_team_agree(&s->team, &s->latch_a) < 0)
         return -1;
-    s->n_threads = limits_threads(s->opts, s->a.in.n_threads);
+    s->n_threads = limits_threads(s->opts->n_threads, s->a.in.n_threads);
     rank_report_begin(&s->report, RANK_READ);
     rank_parts_run(s, read_own_part);
     rank_report_end(&s->report, RANK_READ);

@@ -179,7 +179,7 @@ static int list_first(struct block_reader *r)
     if (list_rest(r) < 0)
         return -1;
     struct tally now = bam_arena_tally(r->arena);
-    tally_add(&r->copies.taken, (struct tally){now.n - before.n, now.checksum - before.checksum});
+    tally_add(&r->copies.taken, (struct tally){.n = now.n - before.n, .checksum = now.checksum - before.checksum});
     return 0;
 }
 

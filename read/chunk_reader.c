@@ -394,7 +394,7 @@ static enum chunk_state advance(struct chunk_reader *r, bool *filled)
 /* Checks that the records taken from the stream are those that its producer gave. */
 static int compare_stream(const struct chunk_reader *r)
 {
-    struct tally seen = {.n = r->counts.seen + r->left - r->gone_on};
+    struct tally seen = {.n = r->counts.seen + r->left - r->gone_on, .counts_only = true};
     return record_stream_end(&r->opt.in.stream, seen, "on the way into chunks", r->opt.in.path,
                              r->opt.in.engine->latch);
 }
@@ -428,7 +428,7 @@ static struct chunk *lend(struct chunk_reader *r)
     counts->n += c->n;
     counts->bytes += c->size;
     counts->dropped += c->dropped;
-    tally_add(&counts->made, (struct tally){c->made.n, c->made.checksum});
+    tally_add(&counts->made, (struct tally){.n = c->made.n, .checksum = c->made.checksum});
     return c;
 }
 
@@ -487,7 +487,7 @@ const struct chunk_counts *chunk_reader_counts(const struct chunk_reader *r)
 
 int chunk_reader_compare(const struct chunk_reader *r)
 {
-    struct tally in = {.n = r->counts.seen}, out = {.n = r->counts.made.n + r->counts.dropped};
+    struct tally in = {.n = r->counts.seen, .counts_only = true}, out = {.n = r->counts.made.n + r->counts.dropped};
     return tally_compare(in, out, "where chunks become records", r->opt.in.path, r->opt.in.engine->latch);
 }
 
@@ -580,6 +580,7 @@ struct chunk_reader *chunk_reader_open(const struct chunk_reader_options *option
     struct chunk_reader *r = calloc(1, sizeof *r);
     if (r) {
         r->opt = *options;
+        r->counts.made.counts_only = options->counts_only;
         if (r->opt.in.use.tight)
             machine_keep_heaps_small();          /* a unit that is longer than a chunk makes the chunk larger for a
                                                   * while */

@@ -112,6 +112,7 @@ struct chunk_reader_options {
      * after an error. At the end of the input the head may be a unit that is cut. number: number of the chunk's slot,
      * below use.n_chunks. */
     void (*make)(void *arg, uint32_t number, struct chunk *chunk);
+    bool counts_only;            /* `make` adds up no checksum */
     /* The records of this chunk are taken next. Main thread. -1: failed, and the error is recorded in the latch. */
     int (*lend)(void *arg, uint32_t number, struct chunk *chunk);
     /* The input ends in this unit, which may continue in another input. Returns the buffer in which the unit is left;

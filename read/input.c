@@ -272,7 +272,7 @@ static void sum_up(struct inputs *inputs, const struct inputs_options *how)
         inputs->n_converted += in->format->framing == INPUT_RECORDS;
         inputs->n_threads += in->format->reader && !in->format->containers;
         inputs->memory += in->format->memory;
-        inputs->n_chunked += how->join ? (size_t)input_format_is_sam(in->format) : 0;
+        inputs->n_chunked += how->waits ? (size_t)input_format_is_sam(in->format) : 0;
         inputs->size += in->format->size;
         inputs->size_known = inputs->size_known && in->format->size > 0;
         inputs->length += in->format->length;
@@ -280,7 +280,7 @@ static void sum_up(struct inputs *inputs, const struct inputs_options *how)
     }
     if (!length_known)
         inputs->length = 0;
-    inputs->n_chunked += (how->join ? 0 : count_sam(inputs)) + (how->rings.job.in_chunks ? inputs->n : 0);
+    inputs->n_chunked += (how->waits ? 0 : count_sam(inputs)) + (how->rings.job.in_chunks ? inputs->n : 0);
 }
 
 void inputs_complete(struct inputs *inputs, const struct inputs_options *how)
@@ -311,7 +311,7 @@ static int open_each(struct inputs *inputs, const struct inputs_options *how, st
     while (inputs->n < request->n) {
         size_t i = inputs->n++;
         struct input *in = &inputs->each[i];
-        each.waits = i > 0 || how->join;
+        each.waits = i > 0 || how->waits;
         each.known = each.waits ? known : NULL;
         if (input_open(in, request->paths[i], NULL, &each) < 0)
             return -1;

@@ -78,13 +78,14 @@ struct inputs_options {
     const char *other_fasta;     /* a FASTA that is read as well as the inputs; NULL: none. The file must exist */
     struct memory_rings rings;   /* memory of a source, memory that SAM and other formats may take, and the threads */
     uint64_t header_max;         /* largest size of a header in bytes */
-    bool far, waits, shuts, by_region;        /* as in input_options */
+    bool far, shuts, by_region;  /* as in input_options */
+    bool waits;                  /* the first input waits like the others, because all are read at the same time, or
+                                  * because it is not known yet what is made of its records */
     bool keeps_broken;           /* as in header_read() */
     struct known_headers *known; /* as in header_read(); inputs_open() sets this and the next field */
     struct bgzf_codec **codecs;  /* as in bgzf_source_options */
-    /* Takes the header of an input that was opened. -1: failed, and the error is recorded in the latch. If it is set,
-     * all inputs are read at the same time, by a merge. NULL: they are read in turn, and each header is added to the
-     * first input's. */
+    /* Takes the header of an input that was opened. -1: failed, and the error is recorded in the latch. NULL: each
+     * header is added to the first input's. */
     int (*join)(void *arg, struct input *input);
     void *arg;
     const struct engine *engine;

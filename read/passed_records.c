@@ -245,6 +245,7 @@ static int prepare(struct passed_records *r, struct bam_header *header)
         .header = header,
         .borrower = borrower,
         .make = pass_chunk,
+        .counts_only = !r->opt.merge,
         .lend = lend,
         .arg = r,
     };

@@ -166,7 +166,7 @@ static int take(void *records, struct record_slice *slice)
 static int end(void *records, struct tally *given)
 {
     const struct raw_records *r = records;
-    *given = (struct tally){.n = r->n};
+    *given = (struct tally){.n = r->n, .counts_only = true};
     return 0;
 }
 

@@ -34,8 +34,7 @@ struct record_stream {
 };
 
 /* Ends a stream of which all slices were taken: compares the tally that its producer gave with the tally that the
- * consumer took. Some producers and consumers only count the records; their checksum is 0, and then only the numbers
- * are compared. where, path: as in tally_compare(). -1: they differ, or the producer has found that it lost records,
+ * consumer took. where, path: as in tally_compare(). -1: they differ, or the producer has found that it lost records,
  * and the error is recorded in the latch. */
 int record_stream_end(const struct record_stream *stream, struct tally taken, const char *where, const char *path,
                       struct latch *latch);

@@ -315,6 +315,7 @@ static int open_chunks(struct sam_reader *r)
                .engine = r->opt.engine},
         .cutter = {.cut = cut_lines, .arg = r},
         .make = parse_chunk,
+        .counts_only = true,
         .lend = lend,
         .ended = ended,
         .arg = r,

@@ -74,7 +74,7 @@ static int accept(struct slice_copies *s, const struct copied_span *c)
     const struct bam_walk *w = &c->walk;
     struct bam_arena *a = s->arena;
     a->checksum += w->checksum;
-    tally_add(&s->taken, (struct tally){w->n, w->checksum});
+    tally_add(&s->taken, (struct tally){.n = w->n, .checksum = w->checksum});
     a->beyond |= w->beyond;
     if (!s->in->stream.is_reordered)
         clocks_records(s->opt.engine->clocks, w->n);

@@ -88,7 +88,7 @@ static int take(struct sliced_input *s, struct record_slice *slice)
 {
     if (s->from.take(s->from.producer, slice) < 0)
         return -1;
-    tally_add(&s->taken, (struct tally){slice->n, slice->checksum});
+    tally_add(&s->taken, (struct tally){.n = slice->n, .checksum = slice->checksum});
     return 0;
 }
 

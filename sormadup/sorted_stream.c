@@ -4,7 +4,6 @@
 #include "base/latch.h"
 #include "base/clocks.h"
 #include "sort/merge_ring.h"
-#include "engine/engine_opts.h"
 #include "sormadup/sorted_stream.h"
 #include "read/record_slice.h"
 
@@ -51,7 +50,7 @@ int sorted_stream_take(void *stream, struct record_slice *slice)
     *slice = *made;
     *made = spare;
     slice->number = s->taken.n + 1;
-    tally_add(&s->taken, (struct tally){slice->n, slice->checksum});
+    tally_add(&s->taken, (struct tally){.n = slice->n, .checksum = slice->checksum});
     return 0;
 }
 
@@ -102,7 +101,7 @@ int sorted_stream_begin(struct sorted_stream *s, struct sorted *sorted)
     if (sorted_prepare_merge(sorted, &how, false) < 0 || open_copies(s, sorted, &how) < 0
         || sorted_begin_merge(sorted, &how) < 0)
         return -1;
-    sorted_say_merge(&sorted->opts->order, how.runs.n, sorted->arenas.filled->n_sublists);
+    sorted_say_merge(sorted, how.runs.n, sorted->arenas.filled->n_sublists);
     return 0;
 }
 
@@ -119,5 +118,5 @@ int sorted_stream_end(void *stream, struct tally *given)
     const struct sorted_stream *s = stream;
     *given = s->taken;
     return tally_compare(bam_arena_tally(s->sorted->arenas.filled), s->taken, "in the merge",
-                         engine_opts_input(s->sorted->opts), s->sorted->engine->latch);
+                         s->sorted->in.each->name, s->sorted->engine->latch);
 }

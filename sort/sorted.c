@@ -163,18 +163,14 @@ int sorted_open(struct sorted *s, const struct sorted_options *how)
         || reserve_memory(s, how->size_hint) < 0 || prepare_lengths(s) < 0 || prepare_order(s) < 0
         || (s->to && prepare_output(s) < 0))
         return -1;
-    if (s->progress) {
-        s->progress->file_bytes = (double)s->in.length;
-        s->progress->data_bytes = (double)how->size_hint;
-    }
     return 0;
 }
 
 /* ------------------------------------------------------------------- merge */
 
-void sorted_say_merge(const struct sort_order *order, uint64_t n_runs, uint64_t n_sublists)
+void sorted_say_merge(const struct sorted *s, uint64_t n_runs, uint64_t n_sublists)
 {
-    bool is_told = order->by != SORT_COLLATE && hts_verbose > HTS_LOG_ERROR;   /* the line of upstream's sort */
+    bool is_told = s->opts->order.by != SORT_COLLATE && hts_verbose > HTS_LOG_ERROR;   /* the line of upstream's sort */
     if (n_runs > 0 && is_told)
         fprintf(stderr, "[bam_sort_core] merging from %llu files and %llu in-memory blocks...\n",
                 (unsigned long long)n_runs, (unsigned long long)n_sublists);
@@ -182,7 +178,10 @@ void sorted_say_merge(const struct sort_order *order, uint64_t n_runs, uint64_t 
 
 struct tally sorted_tally(const struct sorted *s)
 {
-    struct tally read = bam_arena_tally(s->arenas.filled);
+    struct tally read = {.n = 0};
+    if (!s->arenas.filled)
+        return read;
+    read = bam_arena_tally(s->arenas.filled);
     read.checksum += s->sorts.turned;
     return read;
 }
@@ -206,6 +205,20 @@ int sorted_prepare_merge(struct sorted *s, struct merge_ring_options *how, bool 
 int sorted_begin_merge(struct sorted *s, const struct merge_ring_options *how)
 {
     return (s->merge = merge_ring_open(how)) ? 0 : -1;
+}
+
+int sorted_merge(struct sorted *s)
+{
+    struct merge_ring_options how;
+    if (sorted_prepare_merge(s, &how, false) < 0 || sorted_begin_merge(s, &how) < 0)
+        return -1;
+    sorted_say_merge(s, how.runs.n, s->arenas.filled->n_sublists);
+    return 0;
+}
+
+int sorted_put_header(const struct sorted *s, struct written *to)
+{
+    return written_header(to, s->sam, &s->opts->order, arenas_unplaced(&s->arenas), arenas_beyond(&s->arenas));
 }
 
 /* ----------------------------------------------------------------- closing */

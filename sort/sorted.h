@@ -21,7 +21,6 @@ struct merge_ring_options;
 struct progress;
 struct record_sink;
 struct engine_opts;
-struct sort_order;
 struct sorted;
 struct written;
 
@@ -64,7 +63,7 @@ struct sorted {
     struct block_reader reader;  /* blocks of the input, into an arena */
     struct sort_tasks sorts;
     struct spill_policy spill;
-    struct merge_ring *merge;    /* the driver opens it when all input is read */
+    struct merge_ring *merge;    /* sorted_begin_merge() opens it when all input is read */
     sam_hdr_t *sam;              /* header of the first input, then of the output */
     struct sort_rule *rule;
     struct minhash *minhash;     /* of -M; else NULL */
@@ -77,8 +76,17 @@ struct sorted {
  * `engine` set. */
 int sorted_open(struct sorted *sorted, const struct sorted_options *options);
 
-/* Count and checksum of the records that were read, as they will be written (-M turns reads). */
+/* Count and checksum of the records that were read, as they will be written (-M turns reads). Zeros if the sort could
+ * not be opened. */
 struct tally sorted_tally(const struct sorted *sorted);
+
+/* Writes the header to `to`, when all input is read. -1: stop. */
+int sorted_put_header(const struct sorted *sorted, struct written *to);
+
+/* Opens sorted->merge for all records that were read, and reports it. -1: stop. */
+int sorted_merge(struct sorted *sorted);
+
+/* ---- the steps of sorted_merge() ---- */
 
 /* Fills *how for the merge of all records that were read, including the spilled runs. again: the runs stay, for
  * another merge. -1: stop. The arenas in it are the third seam between mpi/ and the engine, a range of keys: the caller
@@ -90,7 +98,7 @@ int sorted_prepare_merge(struct sorted *sorted, struct merge_ring_options *how, 
 int sorted_begin_merge(struct sorted *sorted, const struct merge_ring_options *how);
 
 /* Reports on stderr that runs are merged, if there are any. Upstream's sort does so, but its collate does not. */
-void sorted_say_merge(const struct sort_order *order, uint64_t n_runs, uint64_t n_sublists);
+void sorted_say_merge(const struct sorted *sorted, uint64_t n_runs, uint64_t n_sublists);
 
 /* Closes the sort, in a team of n_threads if one thread would take long. driver: it has the output, which
  * driver_finish() names and closes meanwhile; NULL: the records go to another producer. Call it after the parallel

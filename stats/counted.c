@@ -14,13 +14,6 @@
 
 /* -------------------------------------------------------------------- open */
 
-/* The input waits for its turn, because it is not known yet that its records are not kept. */
-static int keep_waiting(void *counted, struct input *in)
-{
-    (void)counted, (void)in;
-    return 0;
-}
-
 /* The memory of the counters, which have a part for each chunk, and of the tree that joins the parts. */
 static size_t memory_of_counts(const void *counted, const struct memory_rings *rings)
 {
@@ -85,7 +78,7 @@ int counted_open(struct counted *c)
     struct inputs_options how = engine_memory_inputs(o, &o->in, &c->rings, &c->d->engine);
     how.keeps_broken = true;
     how.far = true;
-    how.join = keep_waiting;
+    how.waits = true;
     how.by_region = c->opts->n_regions > 0;
     return inputs_open(&c->in, &how) < 0 || (how.by_region && choose_regions(c) < 0) ? -1 : check_memory(c);
 }
@@ -129,6 +122,7 @@ int counted_begin(struct counted *c)
         .engine = &c->d->engine,
     };
     bool in_sequence = counts_in_sequence(how.counters, how.n);
+    c->taken.counts_only = true;
     c->looks = (struct look_request){in_sequence ? NULL : look, in_sequence ? NULL : seen, looked, c};
     in->looks = &c->looks;
     if (!(c->counts = counts_open(&how, in->header.sam)))

@@ -554,6 +554,8 @@ MUTANTS = [
     ("make_records", "    if (!c->made.records.p) ", "    if (0) ", ["unit_memory_counts"], "a chunk has its memory at once, and does not double it"),
     ("merge_memory", "n_text * (text_memory(use) ", "0 * (text_memory(use) ", ["unit_memory_counts"], "chunks of SAM in a merge are counted"),
     ("spill_memory", "spill_packer_memory(slice_size) + ", "0 * ", ["unit_memory_counts", "unit_memory_plan"], "packers are counted"),
+    ("spill_memory", "spill_loader_memory(slice_size) + slice_size", "spill_loader_memory(slice_size)", ["unit_memory_plan"],
+     "the streams of a packer may hold a record as large as a slice"),
     ("samtools_checksum_memory", "n++;", "n = 0;", ["unit_memory_counts"], "read groups of the checksum are counted"),
     ("output_memory", "return sink + use->htslib + use->overhead\n",
      "return sink + use->htslib\n", ["unit_memory_plan"],

@@ -74,8 +74,8 @@ static uint64_t sink_takes(const struct memory_rings *r)
 
 static uint64_t spilling_takes(const struct memory_plan *p)
 {
-    uint64_t loader = record_packer_memory() + p->slice_size;
-    return (uint64_t)p->rings.job.n_threads * (spill_packer_memory(p->slice_size) + loader) + p->merge_memory;
+    uint64_t loader = record_packer_memory() + p->slice_size, streams = p->slice_size;
+    return (uint64_t)p->rings.job.n_threads * (spill_packer_memory(p->slice_size) + loader + streams) + p->merge_memory;
 }
 
 static uint64_t use_of_output(const struct output_use *use, uint64_t all)

@@ -263,7 +263,7 @@ int written_finish(struct written *f, struct tally in)
 {
     if (record_sink_finish(f->sink) < 0 || (f->bam_index && bam_index_save(f->bam_index, f->engine->latch) < 0))
         return -1;
-    struct tally out = {record_sink_count(f->sink), record_sink_checksum(f->sink)};
+    struct tally out = {.n = record_sink_count(f->sink), .checksum = record_sink_checksum(f->sink)};
     if (tally_compare(in, out, "in the output", f->input, f->engine->latch) < 0)
         return -1;
     if (write_counted(f) < 0)
