@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
 #include <stdlib.h>
-#include "base/clocks.h"
 #include "base/engine.h"
 #include "base/latch.h"
-#include "base/task_ring.h"
 #include "stats/counts.h"
-
-enum { GROUP = 8 };              /* threads whose sums one task joins */
 
 /* The sums and parts of one counter. */
 struct tallied {
@@ -18,47 +14,12 @@ struct tallied {
 
 struct counts {
     struct counts_options opt;
-    struct task_ring groups;     /* each slot joins the sums of GROUP threads ... */
-    size_t joining;              /* ... in counter number `joining` */
     struct tallied each[];       /* opt.n */
 };
 
 static int fail_memory(const struct counts *c, const struct counter *counter)
 {
     return latch_fail(c->opt.engine->latch, "%s: out of memory for %s", c->opt.path, counter->command);
-}
-
-/* Makes the state at *kept when it is first needed. Returns -1 if out of memory. */
-static int equip(const struct counter *counter, const struct counter_store *store, void **kept)
-{
-    return *kept || !store->open || (*kept = store->open(counter->settings)) ? 0 : -1;
-}
-
-/* Adds each step-th of n sums to the first one. */
-static int add_sums(const struct counts *c, void **sums, size_t n, size_t step)
-{
-    const struct counter *counter = &c->opt.counters[c->joining];
-    if (equip(counter, &counter->sums, &sums[0]) < 0)
-        return fail_memory(c, counter);
-    for (size_t k = step; k < n; k += step)
-        if (sums[k] && counter->sums.join(sums[0], sums[k]) < 0)
-            return fail_memory(c, counter);
-    return 0;
-}
-
-static uint32_t count_groups(int n_threads)
-{
-    return ((uint32_t)n_threads + GROUP - 1) / GROUP;
-}
-
-/* Adds the sums of a group of threads to those of its first thread. */
-static void join_group(void *counts, uint32_t group)
-{
-    const struct counts *c = counts;
-    enum stage before = clocks_enter(c->opt.engine->clocks, STAGE_JOIN);
-    size_t first = (size_t)group * GROUP, n = (size_t)c->opt.engine->n_threads - first;
-    add_sums(c, c->each[c->joining].sums + first, n < GROUP ? n : GROUP, 1);
-    clocks_leave(c->opt.engine->clocks, before, 0);
 }
 
 static int open_each(struct counts *c, sam_hdr_t *sam)
@@ -84,10 +45,7 @@ struct counts *counts_open(const struct counts_options *options, sam_hdr_t *sam)
         return NULL;
     }
     c->opt = *options;
-    struct task_ring_options ring = {.n_slots = count_groups(options->engine->n_threads), .run = join_group, .arg = c};
-    if (task_ring_open(&c->groups, &ring) < 0)
-        latch_fail(options->engine->latch, "%s: out of memory", options->path);
-    else if (open_each(c, sam) == 0)
+    if (open_each(c, sam) == 0)
         return c;
     counts_close(c);
     return NULL;
@@ -105,12 +63,17 @@ void counts_close(struct counts *c)
 {
     if (!c)
         return;
-    task_ring_close(&c->groups, true);
     for (size_t i = 0; i < c->opt.n; i++) {
         close_stores(&c->opt.counters[i].sums, c->each[i].sums, (size_t)c->opt.engine->n_threads);
         close_stores(&c->opt.counters[i].part, c->each[i].parts, (size_t)c->opt.n_slots + 1);
     }
     free(c);
+}
+
+/* Makes the state at *kept when it is first needed. Returns -1 if out of memory. */
+static int equip(const struct counter *counter, const struct counter_store *store, void **kept)
+{
+    return *kept || !store->open || (*kept = store->open(counter->settings)) ? 0 : -1;
 }
 
 void counts_add(struct counts *c, int thread, uint32_t slot, const uint8_t *record, uint32_t size)
@@ -183,16 +146,16 @@ int counts_check(const struct counts *c)
 }
 
 /* Adds the sums of all threads to those of the first one. */
-static int join_sums(struct counts *c, size_t i)
+static int join_sums(const struct counts *c, size_t i)
 {
     const struct counter *counter = &c->opt.counters[i];
-    if (equip(counter, &counter->part, &c->each[i].parts[c->opt.n_slots]) < 0)
+    void **sums = c->each[i].sums, **joined = &c->each[i].parts[c->opt.n_slots];
+    if (equip(counter, &counter->sums, &sums[0]) < 0 || equip(counter, &counter->part, joined) < 0)
         return fail_memory(c, counter);
-    c->joining = i;
-    task_ring_hand_out_all(&c->groups);
-    task_ring_take_all(&c->groups, c->opt.engine->clocks);
-    return latch_tripped(c->opt.engine->latch) ? -1
-         : add_sums(c, c->each[i].sums, (size_t)c->opt.engine->n_threads, GROUP);
+    for (int k = 1; k < c->opt.engine->n_threads; k++)
+        if (sums[k] && counter->sums.join(sums[0], sums[k]) < 0)
+            return fail_memory(c, counter);
+    return 0;
 }
 
 int counts_print(struct counts *c, size_t i, FILE *out)
@@ -242,7 +205,7 @@ struct counter_numbers counts_numbers(const struct counts *c)
 size_t counts_memory(const struct counter *counters, size_t n, sam_hdr_t *sam, int n_threads, uint32_t n_slots,
                      size_t range)
 {
-    size_t bytes = task_ring_memory(count_groups(n_threads));
+    size_t bytes = 0;
     for (size_t i = 0; i < n; i++) {
         const struct counter *counter = &counters[i];
         if (counter->sums.open)
