@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Returns whether the first n characters of a word are `known` but for upper case and at most one typo: a character more,
- * less or changed, or two neighbours swapped. */
+/* Returns whether the first n characters of a word are `known`, in upper or lower case and with at most one typo: a
+ * character more, less or changed, or two neighbours swapped. */
 bool typo_is_of(const char *word, size_t n, const char *known);
 
 #endif
