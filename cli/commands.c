@@ -18,7 +18,7 @@
 #include "base/version.h"
 #include "cli/command_args.h"
 #include "cli/commands.h"
-#include "check/sort_check.h"
+#include "cli/sort_check.h"
 #include "cli/paths.h"
 #include "cli/sort_plan.h"
 #include "cli/typo.h"

@@ -5,9 +5,8 @@
 # samtools` made. Except in tests, no line of C is longer than 120 columns, and no function longer than 60 lines. A file
 # of more than 700 lines is only warned of, because a proof may take room.
 #
-#   mpi -> cli -> sormadup -> bam_sort, sort/sorted, sort/arena_room, merge, fixmate, markdup, stats, bgzip,
-#       check -> engine
-#       -> read, sort, write, report, markdup/marked_*
+#   mpi -> cli -> sormadup -> bam_sort, sort/sorted, sort/arena_room, merge, fixmate, markdup, stats, bgzip
+#       -> engine -> read, sort, write, report, markdup/marked_*
 #       -> bgzf_omp, bam_arena -> order, the serial part of fixmate, markdup and stats -> codec -> bam -> base
 #
 # The folder of a command has its driver and last producer (layer_of() names them) above engine/, and other producers
@@ -22,7 +21,7 @@ cd -- "$(dirname -- "$0")/.." || exit 1
 known='
 '
 
-sources=$(ls *.[ch] mpi/*.[ch] cli/*.[ch] check/*.[ch] sormadup/*.[ch] bgzip/*.[ch] merge/*.[ch] fixmate/*.[ch] markdup/*.[ch] stats/*.[ch] \
+sources=$(ls *.[ch] mpi/*.[ch] cli/*.[ch] sormadup/*.[ch] bgzip/*.[ch] merge/*.[ch] fixmate/*.[ch] markdup/*.[ch] stats/*.[ch] \
     engine/*.[ch] read/*.[ch] hts/*.[ch] sort/*.[ch] write/*.[ch] report/*.[ch] order/*.[ch] codec/*.[ch] bam/*.[ch] base/*.[ch])
 
 # Lines "module included-module", each module as FOLDER/NAME; top-level modules have no folder.
@@ -89,7 +88,7 @@ long_parts() {
 # include, so the check searches for names.
 low_options() {
     ! grep -lw 'engine_opts\|merge_opts\|fixmate_opts\|markdup_opts\|sormadup_opts\|stats_opts' $(printf '%s\n' $sources |
-        grep -v '^\(bam_sort\|mpi/\|cli/\|check/\|sormadup/\|merge/\|engine/\|sort/sorted\.\|fixmate/bam_\|fixmate/fix[a-z]*_opts\|fixmate/fixed\.\|markdup/bam_\|markdup/mark[a-z]*_opts\|markdup/marked\.\|markdup/marking\.\|stats/bam_\|stats/stats_opts\|stats/counted\.\)') \
+        grep -v '^\(bam_sort\|mpi/\|cli/\|sormadup/\|merge/\|engine/\|sort/sorted\.\|fixmate/bam_\|fixmate/fix[a-z]*_opts\|fixmate/fixed\.\|markdup/bam_\|markdup/mark[a-z]*_opts\|markdup/marked\.\|markdup/marking\.\|stats/bam_\|stats/stats_opts\|stats/counted\.\)') \
         /dev/null | sed 's/^/FAILED static layers: names the options of a command: /' | grep .
 }
 
@@ -103,7 +102,7 @@ make -s samtools || failed=1
         n = split("mpi cli sormadup command engine stage ring serial codec bam base", layers, " ")
         for (i = 1; i <= n; i++)
             rank[layers[i]] = i
-        rank["bam_sort"] = rank["merge"] = rank["bgzip"] = rank["check"] = rank["command"]
+        rank["bam_sort"] = rank["merge"] = rank["bgzip"] = rank["command"]
         rank["order"] = rank["serial"]
         split("read sort markdup write report", stages, " ")
         for (i in stages)

@@ -7,7 +7,7 @@
 #include "fuzz.h"
 #include "program.h"
 #include "bam_sort.h"
-#include "check/sort_check.h"
+#include "cli/sort_check.h"
 #include "cli/command_args.h"
 
 enum { WORDS = 24 };

@@ -4,7 +4,7 @@
 #include "bam/bam_record.h"
 #include "base/engine.h"
 #include "base/latch.h"
-#include "check/checked.h"
+#include "cli/checked.h"
 #include "engine/driver.h"
 #include "engine/engine_memory.h"
 #include "engine/engine_opts.h"

@@ -7,14 +7,14 @@
  *                         compared                         when complete
  *                         by tasks
  *
- * The main thread hands the work out and takes the slices in order (check/checked.h). Tasks compute the checksum of
+ * The main thread hands the work out and takes the slices in order (cli/checked.h). Tasks compute the checksum of
  * samtools. Only the chunks that are read ahead and these slices are in memory. */
-#include "check/sort_check.h"
+#include "cli/sort_check.h"
 #include "base/clocks.h"
 #include "base/engine.h"
 #include "base/latch.h"
 #include "base/machine.h"
-#include "check/checked.h"
+#include "cli/checked.h"
 #include "engine/driver.h"
 #include "engine/engine_opts.h"
 
