@@ -38,34 +38,29 @@ static uint32_t price_of(uint32_t count, uint32_t log2_all)
     return min_u32(max_u32(bits, PRICE), PRICE_MAX);
 }
 
-/* Counts that are added to those of lengths and distances, since a symbol that is rare so far may still come. They are
- * in units of USUAL; a symbol that came counts OF_COUNT. */
-static const uint8_t usual_lengths[29] = {
-    0, 20, 16, 12, 9, 7, 6, 10, 8, 7, 6, 9, 7, 6, 5, 6, 5, 4, 3, 3, 3, 2, 2, 2, 2, 2, 2, 2, 4,
-};
-enum { USUAL = 8, USUAL_DISTANCE = 8, OF_COUNT = 4 };
+/* Lengths and distances count this many times more than they came, since one that is rare so far may still come. */
+enum { USUAL = 16 };
 
 static uint32_t length_price(const struct lanes *l, uint32_t len, uint32_t log2_all)
 {
-    uint32_t s = len_symbol(len) - 257, count = OF_COUNT * l->lengths[s] + USUAL * usual_lengths[s];
-    return price_of(count, log2_all) + PRICE * len_extra_bits(len);
+    return price_of(l->lengths[len_symbol(len) - 257] + USUAL, log2_all) + PRICE * len_extra_bits(len);
 }
 
 static void make_prices(struct lanes *l)
 {
     uint32_t all = 0, matches = 0;
     for (uint32_t i = 0; i < 256; i++)
-        all += OF_COUNT * l->literals[i];
+        all += l->literals[i];
     for (uint32_t i = 0; i < 29; i++)
-        all += OF_COUNT * l->lengths[i] + USUAL * usual_lengths[i];
+        all += l->lengths[i] + USUAL;
     for (uint32_t i = 0; i < 16; i++)
-        matches += OF_COUNT * l->distances[i] + USUAL * USUAL_DISTANCE;
+        matches += l->distances[i] + USUAL;
     all = log2_of(all);
     matches = log2_of(matches);
     for (uint32_t k = 0; k < 16; k++) {            /* the mean of 16 literals, by how often each comes */
         uint32_t n = 0, sum = 0;
         for (uint32_t i = 0; i < 16; i++) {
-            uint32_t count = OF_COUNT * l->literals[16 * k + i] + 1;
+            uint32_t count = l->literals[16 * k + i] + 1;
             n += count;
             sum += count * price_of(count, all);
         }
@@ -77,8 +72,7 @@ static void make_prices(struct lanes *l)
     for (uint32_t k = 1; k < 16; k++)
         l->price.longer[k] = (uint8_t)length_price(l, min_u32(16 * k + 8, 250), all);
     for (uint32_t i = 0; i < 16; i++)
-        l->price.distance[i] =
-            (uint8_t)(price_of(OF_COUNT * l->distances[i] + USUAL * USUAL_DISTANCE, matches) + PRICE * i);
+        l->price.distance[i] = (uint8_t)(price_of(l->distances[i] + USUAL, matches) + PRICE * i);
 }
 
 static void forget_counts(struct lanes *l)
@@ -88,20 +82,15 @@ static void forget_counts(struct lanes *l)
     memset(l->distances, 0, sizeof l->distances);
 }
 
-/* Makes prices before anything was counted. Literals come as often as in a sample of the block, and some of them are
- * assumed to have a match. */
+/* Makes prices before anything was counted. Literals come as often as in a sample of the block, as many matches are
+ * assumed, and all lengths and distances are equally frequent. */
 static void guess_prices(struct lanes *l, const uint8_t *in, uint32_t n)
 {
-    uint32_t count[256] = {0}, samples = n / SAMPLES;
     forget_counts(l);
     for (uint32_t i = 0; i < n; i += SAMPLES)
-        count[in[i]]++;
-    for (uint32_t i = 0; i < 256; i++)
-        l->literals[i] = count[i] ? count[i] + samples / 75 : 0;
+        l->literals[in[i]]++;
     for (uint32_t i = 0; i < 29; i++)
-        l->lengths[i] = i < 20 ? 80 + samples / 40 : 16;
-    for (uint32_t i = 0; i < 16; i++)
-        l->distances[i] = 10;
+        l->lengths[i] = n / SAMPLES / 29;
     make_prices(l);
     forget_counts(l);
 }
