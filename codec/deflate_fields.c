@@ -15,8 +15,8 @@
 enum {
     /* doc/dev/tried.md has the costs of other numbers. */
     /* Parsing by fields is faster than lanes if most of a block's matches lie in the qualities. This is the case if
-     * reads have at least MANY_BASES bases on average, and one quality in RUN_RATE to LONG_RUN_RATE begins a run (one in
-     * 8 to 14 in real NovaSeq data). If runs are longer, lanes match the qualities cheaply, too: without the bound,
+     * reads have at least MANY_BASES bases on average, and one quality in RUN_RATE to LONG_RUN_RATE begins a run (one
+     * in 8 to 14 in real NovaSeq data). If runs are longer, lanes match the qualities cheaply, too: without the bound,
      * amplicons of 250 bases in template order are 1.04 of level 7. */
     MANY_BASES = 125,
     LONG_RUN_RATE = 35,
