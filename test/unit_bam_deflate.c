@@ -553,7 +553,7 @@ static void check_kinds(int effort, int level, uint32_t per_mille)
 static void test_no_kind_of_records_is_larger_than_at_level_1(void **state)
 {
     (void)state;
-    check_kinds(BAM_DEFLATE_FAST, 1, 10);
+    check_kinds(BAM_DEFLATE_FAST, 1, 30);
 }
 
 /* The promise of the default level compared with samtools, whose default is htslib's level 6: libdeflate's level 7. 30
@@ -603,7 +603,7 @@ static void test_fields_of_long_reads_have_codes_of_their_own(void **state)
     (void)state;
     static const struct { uint32_t bases, times; bool runs; size_t most[2]; } reads[] = {
         {12000, 1, true, {837, 886}}, {12000, 1, false, {873, 974}},
-        {200000, 1, true, {906, 973}}, {200000, 1, false, {955, 992}},
+        {200000, 1, true, {908, 973}}, {200000, 1, false, {955, 992}},
         {15000, 2, true, {805, 932}}, {15000, 2, false, {855, 999}},
         {2500, 1, true, {901, 944}}, {2500, 1, false, {900, 1003}},
         {19000, 1, true, {831, 896}},
