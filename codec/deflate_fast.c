@@ -34,6 +34,7 @@ enum way { NONE, RUNS, GREEDY, CHEAPEST };
 
 struct quals {
     enum way way;
+    uint32_t last;                /* where those of the last read begin */
     struct cheapest cheapest;
 };
 
@@ -86,17 +87,20 @@ INLINE void match_head(struct deflate_parse *d, struct parse *p, struct history 
 }
 
 /* Matches the qualities [from, to). Those of a copy are matched with those of its read. */
-INLINE void match_quals(struct deflate_parse *d, struct parse *p, const struct history *h, const struct quals *q,
+INLINE void match_quals(struct deflate_parse *d, struct parse *p, const struct history *h, struct quals *q,
                         uint32_t from, uint32_t to, bool copy, agree64_fn *agree)
 {
     if (copy)
         match_at(d, p, from, to, (const uint32_t[]){1, p->dist}, 2, false, agree);
-    else if (q->way == RUNS)
+    else if (q->way == RUNS) {
+        match_at(d, p, from, from + 1, (const uint32_t[]){distance(from, q->last)}, 1, false, agree);
         match_at(d, p, from + 1, to, (const uint32_t[]){1}, 1, false, agree);
+    }
     else if (q->way == CHEAPEST)
         match_cheapest(d, p, from, to, &q->cheapest);
     else
         match_greedily(d, p, from, to, &h->rest, agree);
+    q->last = from;
 }
 
 /* Returns where the text of OQ, the qualities before they were recalibrated (SAM tags, section 1.1), begins; the end of
@@ -108,7 +112,7 @@ INLINE uint32_t find_oq(const struct parse *p, const struct fields *f)
     return quals < f->end - from && p->in[from + quals] == 0 ? from : f->end;
 }
 
-INLINE void match_tags(struct deflate_parse *d, struct parse *p, const struct history *h, const struct fields *f,
+INLINE void match_tags(struct deflate_parse *d, struct parse *p, struct history *h, const struct fields *f,
                        agree64_fn *agree)
 {
     uint32_t oq = h->oq.way == NONE ? f->end : find_oq(p, f);
