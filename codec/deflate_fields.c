@@ -109,7 +109,7 @@ INLINE void parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *
     for (; at < p->n && find_fields(p->in, p->n, at, &f); at = f.end) {
         match_head(d, p, &h.heads, &f, agree);
         lazily(d, p, tail_of_head(&f), f.seq, &text_near);
-        match_seq(d, p, &h.reads, &f, thorough, agree);
+        match_seq(d, p, &h.reads, &f, thorough, f.at, agree);
         match_qual(d, p, &h, &f, &costs, agree);
         lazily(d, p, f.tags, f.end, &text_near);
         p->at = max_u32(f.end, p->anchor);

@@ -49,12 +49,10 @@ enum {
     REPEATS_IN = 16384, REPEAT_BITS = 10,
     REPEATED = 64,                /* one group of eight bytes in this many was there before */
 
-    REST_BITS = 14,               /* 32 KiB */
     MAX_REGIONS = 3 * (PARSE_MAX / LONG_RECORD + 1) + 1,
 };
 _Static_assert(PARSE_MAX / LEAST_FIELD + 1 <= MAX_SEGMENTS, "end_segment(), and the end of the block");
 _Static_assert((int)LEAST_MOVES >= (int)LEAST_FIELD, "end_segment() does not join moves with what is beside them");
-_Static_assert(2 << REST_BITS <= sizeof ((struct deflate_parse *)0)->fast_head, "positions are two bytes");
 
 enum kind { OTHERS, BASES, QUALS };
 
@@ -398,14 +396,12 @@ INLINE void match_tags(struct deflate_parse *d, struct parse *p, struct moves *m
 INLINE bool parse_regions(struct deflate_parse *d, struct parse *p, const struct regions *r, bool fast,
                           agree64_fn *agree)
 {
-    const struct greedy tags = {
-        .head = d->fast_head, .factor = HASH_FACTOR(5), .bits = REST_BITS, .stride = 3, .far_of_4 = 2048, .pairs = true,
-    };
+    struct greedy tags = {NULL, 0};
     struct copies copies = {.fast = fast};
     struct moves moves;
     uint32_t from = 0, mark = 0, dist = 0;
     if (fast)
-        memset(d->fast_head, 0, 2 << REST_BITS);
+        tags = greedy_begin(d->pair_head, HASH_FACTOR(5));
     else
         lazy_begin(d);
     moves.begun = false;
@@ -420,7 +416,7 @@ INLINE bool parse_regions(struct deflate_parse *d, struct parse *p, const struct
         } else if (r->of[i].kind == QUALS) {
             match_quals(d, p, from, to, dist, &mark, fast, agree);
         } else if (fast) {
-            match_greedily(d, p, from, to, &tags);
+            match_greedily(d, p, from, to, &tags, agree);
         } else {
             match_tags(d, p, &moves, from, to, &mark, agree);
         }

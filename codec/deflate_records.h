@@ -27,9 +27,6 @@ enum {
     /* A SEQ is compared with this many reads at even bases, and with as many at odd ones: two bases are
      * a byte. 2 instead of 4 are 0.4 % larger, 1 is 3.5 % larger; 6 gain nothing. */
     N_READS = 4,
-    /* -l 1, template order: at one of the two places reads have no order. N_READS instead are 0.52 % larger at coverage
-     * 40. */
-    MANY_READS = 8,
     N_SAMPLED = 2,                /* distances that samples give */
     MAX_DISTS = 32,               /* best_of() keeps the index of a distance in five bits */
     SAMPLE_BITS = 11,
@@ -42,12 +39,6 @@ enum {
      * have 57 to 70, real files 50 and less (OQ of HiSeq 26). Counts of all bytes do not show this where most bytes are
      * tags (bisulfite). */
     SMALL_STEP = 3, STEPS_PERCENT = 53,
-    /* If less than one byte in this many is a quality, there is little but names and tags. Short
-     * reads with many tags have one in 5, alignments without SEQ none. */
-    QUAL_RATE = 16,
-    /* Less than one byte of SEQ in this many must become a literal: whole genomes have
-     * one in 9 to 30, other data one in 2 to 4. */
-    LITERAL_RATE = 6,
 };
 
 /* ---- which of 64 bytes agree: bit i for a[i] == b[i] ---- */
@@ -152,17 +143,6 @@ _Static_assert(BAM_FIXED + 1 >= 9, "eight bytes before the NUL can be loaded");
 struct sampled {
     uint32_t all, differ;
 };
-
-/* Looks at qualities in the middle of one read. */
-INLINE void sample_runs(const struct parse *p, const struct fields *f, struct sampled *s, agree64_fn *agree)
-{
-    if (f->tags - f->qual < 2)
-        return;
-    uint32_t others = f->tags - f->qual - 1, len = min_u32(others, WINDOW);
-    uint64_t same = same_window(p, f->qual + 1 + (others - len) / 2, 1, agree);
-    s->differ += (uint32_t)__builtin_popcountll(~same & below(len));
-    s->all += len;
-}
 
 /* Pairs of neighbouring qualities: all of them; those that differ; those of small steps minus those of larger steps. */
 struct steps {
@@ -296,7 +276,7 @@ static NOINLINE void match_at_older(struct deflate_parse *d, struct parse *p, ui
 
 /* The numbers of distances that are compared. For newer processors each of them has a function of its own, so that its
  * loops are unrolled. Inlined at each call, these functions would take a third more of the compiler's time. */
-#define EACH_N(one) one(1) one(2) one(4) one(6) one(8) one(9) one(10) one(17) one(32)
+#define EACH_N(one) one(1) one(2) one(4) one(6) one(10) one(32)
 #define MATCH_AT_NEWER(n) \
     NEWER_AVX2 static NOINLINE void match_at_##n(struct deflate_parse *d, struct parse *p, uint32_t from, \
                                                  uint32_t to, const uint32_t *dist, bool lazy) \
@@ -322,20 +302,19 @@ INLINE void match_at(struct deflate_parse *d, struct parse *p, uint32_t from, ui
 /* ---- SEQ ---- */
 
 struct effort {
-    uint32_t n_reads;             /* reads that a read is compared with; MANY_READS at most */
     uint32_t many_literals;       /* a SEQ with this many literals is looked up by samples */
     bool lazy;
 };
 
 /* The effort of the default level. */
-static const struct effort thorough = {.n_reads = N_READS, .many_literals = 3, .lazy = true};
+static const struct effort thorough = {.many_literals = 3, .lazy = true};
 
 /* The last reads of one place, by the lowest bit of the position; the last read comes first. */
 struct place_reads {
     struct {
         int64_t pos;                               /* of the first base, as if it were not clipped */
         uint32_t seq;
-    } read[2][MANY_READS];
+    } read[2][N_READS];
     int64_t pos;                                   /* of the last read */
 };
 
@@ -343,13 +322,8 @@ struct place_reads {
 struct reads {
     struct place_reads place[2];                   /* in template order first and second reads lie at two places */
     uint32_t here;                                 /* the place of the last read */
-    bool in_turn;                                  /* reads lie at the two places in turn: template order */
     uint16_t sample[1 << SAMPLE_BITS];             /* bases, by the hash of eight bytes */
-    uint32_t seq_bytes, seq_lits;                  /* of mapped reads */
 };
-
-/* Returns whether the mapped reads so far were not alike. */
-INLINE bool is_unlike(const struct reads *h) { return h->seq_lits * LITERAL_RATE > h->seq_bytes; }
 
 /* Returns the position of the first base, as if no base were clipped. */
 INLINE int64_t unclipped_pos(const struct bam_record *r)
@@ -364,18 +338,26 @@ INLINE uint32_t lits_before(const struct deflate_parse *d, const struct parse *p
     return d->n_lits + max_u32(p->anchor, at) - p->anchor;
 }
 
-static const uint8_t bases_tg[64] = {[0 ... 63] = 0x84}, bases_ca[64] = {[0 ... 63] = 0x21};
+/* TG, CA, AC, GT, TA, AT */
+enum { N_SAMPLED_BASES = 6 };
+static const uint8_t sampled_bases[N_SAMPLED_BASES][64] = {
+    {[0 ... 63] = 0x84}, {[0 ... 63] = 0x21}, {[0 ... 63] = 0x12},
+    {[0 ... 63] = 0x48}, {[0 ... 63] = 0x81}, {[0 ... 63] = 0x18},
+};
 
 /* Finds where the same bases were before, in a read that its position did not explain either: copies of a fragment,
- * secondary alignments, amplicons. Samples are taken where a byte is TG or CA, which one byte in seven is. So a copy
- * has the same samples, however it is shifted. Sets dist[] to the first distance and the last. Returns whether there is
- * one. */
+ * secondary alignments, amplicons. Samples are taken at the bytes of sampled_bases[], three in eight. So a copy has the
+ * same samples, however it is shifted. Sets dist[] to the first distance and the last. Returns whether there is one. */
 INLINE bool find_samples(const struct parse *p, struct reads *h, const struct fields *f, uint32_t *dist,
                          agree64_fn *agree)
 {
     uint32_t n = 0, end = min_u32(f->qual, p->n - 64);
     for (uint32_t x = f->seq; x + 8 <= end; x += 64) {
-        uint64_t taken = (agree(p->in + x, bases_tg) | agree(p->in + x, bases_ca)) & below(end - 7 - x);
+        uint64_t taken = 0;
+        UNROLL(6)
+        for (uint32_t k = 0; k < N_SAMPLED_BASES; k++)
+            taken |= agree(p->in + x, sampled_bases[k]);
+        taken &= below(end - 7 - x);
         for (; taken; taken &= taken - 1) {
             uint32_t at = x + (uint32_t)__builtin_ctzll(taken);
             uint64_t bases = load_le64(p->in + at);
@@ -397,33 +379,42 @@ INLINE bool is_elsewhere(const struct place_reads *place, int64_t pos, uint32_t 
     return (uint64_t)(pos - place->pos + bases) > 2ull * bases;
 }
 
+/* Returns the distance to the bases at the same position of another read, or 1 if they are at odd bases there, or if
+ * there is no earlier record at `other`. */
+INLINE uint32_t read_distance(const struct parse *p, const struct fields *f, int64_t pos, uint32_t other)
+{
+    struct fields there;
+    if (other >= f->at || !find_fields(p->in, p->n, other, &there))
+        return 1;
+    int64_t bases = pos - unclipped_pos((const void *)(p->in + other));
+    return bases & 1 ? 1 : distance(f->seq, there.seq + bases / 2);
+}
+
+/* Matches SEQ. It is also compared with the read of the record at `other`, unless that is the record itself. */
 INLINE void match_seq(struct deflate_parse *d, struct parse *p, struct reads *h, const struct fields *f,
-                      struct effort e, agree64_fn *agree)
+                      struct effort e, uint32_t other, agree64_fn *agree)
 {
     const struct bam_record *r = (const void *)(p->in + f->at);
     const uint32_t anchor = p->anchor, n_seqs = d->n_seqs, n_lits = d->n_lits;
     int64_t pos = unclipped_pos(r);
-    if (is_elsewhere(&h->place[h->here], pos, f->tags - f->qual)) {
+    if (is_elsewhere(&h->place[h->here], pos, f->tags - f->qual))
         h->here ^= 1;
-        h->in_turn = !is_elsewhere(&h->place[h->here], pos, f->tags - f->qual);
-    }
     struct place_reads *place = &h->place[h->here];
-    uint32_t dist[MANY_READS + N_SAMPLED], lits = lits_before(d, p, f->seq);
-    for (uint32_t k = 0; k < e.n_reads; k++)
+    uint32_t dist[N_READS + N_SAMPLED], lits = lits_before(d, p, f->seq), to_other = read_distance(p, f, pos, other);
+    for (uint32_t k = 0; k < N_READS; k++)
         dist[k] = distance(f->seq, place->read[pos & 1][k].seq + (pos - place->read[pos & 1][k].pos) / 2);
-    match_at(d, p, f->seq, f->qual, dist, e.n_reads, e.lazy, agree);
-    if (lits_before(d, p, f->qual) - lits >= e.many_literals && find_samples(p, h, f, dist + e.n_reads, agree)) {
+    if (to_other > 1)
+        dist[N_READS - 1] = to_other;
+    match_at(d, p, f->seq, f->qual, dist, N_READS, e.lazy, agree);
+    if (lits_before(d, p, f->qual) - lits >= e.many_literals && find_samples(p, h, f, dist + N_READS, agree)) {
         p->anchor = anchor;
         d->n_seqs = n_seqs;
         d->n_lits = n_lits;
-        match_at(d, p, f->seq, f->qual, dist, e.n_reads + N_SAMPLED, e.lazy, agree);
+        match_at(d, p, f->seq, f->qual, dist, N_READS + N_SAMPLED, e.lazy, agree);
     }
-    lits = lits_before(d, p, f->qual) - lits;
     if (bam_record_flag(r) & FLAG_UNMAPPED)
         return;
-    h->seq_bytes += f->qual - f->seq;
-    h->seq_lits += lits;
-    memmove(place->read[pos & 1] + 1, place->read[pos & 1], (e.n_reads - 1) * sizeof place->read[0][0]);
+    memmove(place->read[pos & 1] + 1, place->read[pos & 1], (N_READS - 1) * sizeof place->read[0][0]);
     place->read[pos & 1][0].pos = place->pos = pos;
     place->read[pos & 1][0].seq = f->seq;
 }
