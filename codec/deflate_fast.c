@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* -l 1. The fields of a record say where the same bytes were before; all other bytes are matched greedily.
+/* -l 1. The fields of a record say where the same bytes were before, and prices in bits say how qualities are matched.
+ * All other bytes are matched greedily.
  *
  *   fixed fields, name      with the same bytes of the records before, of the mate, and of a record at the same place
  *   end of the name, CIGAR  greedily
@@ -21,9 +22,12 @@ enum {
     MATE = N_BEFORE, SAME_PLACE, N_HEADS,
     PLACE_BITS = 10,
     TO_MATE_POS = 20,             /* bytes from reference and position to the mate's reference and position */
-    NAME_TAIL = 28,               /* last bytes of a name: tile and coordinates, or a UMI */
+    /* Last bytes of a name: tile and coordinates, or a UMI. 12 are 0.1 % larger, 4 % faster; none is 0.4 % larger, UMIs
+     * 4 %. */
+    NAME_TAIL = 28,
     MANY_LITERALS = 6,            /* a SEQ with this many literals is looked up by samples */
-    /* Qualities are matched cheapest if five literals cost more bits than this, which a match costs. */
+    /* What a match costs. Qualities are matched cheapest if five literals cost more, so if one costs 3.6 bits: those of
+     * 40 levels cost 3.9 to 4.7, of real files without runs up to 3.6. */
     MATCH_BITS = 18,
 };
 

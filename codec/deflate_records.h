@@ -144,17 +144,6 @@ struct sampled {
     uint32_t all, differ;
 };
 
-/* Looks at qualities in the middle of one read. */
-INLINE void sample_runs(const struct parse *p, const struct fields *f, struct sampled *s, agree64_fn *agree)
-{
-    if (f->tags - f->qual < 2)
-        return;
-    uint32_t others = f->tags - f->qual - 1, len = min_u32(others, WINDOW);
-    uint64_t same = same_window(p, f->qual + 1 + (others - len) / 2, 1, agree);
-    s->differ += (uint32_t)__builtin_popcountll(~same & below(len));
-    s->all += len;
-}
-
 /* Pairs of neighbouring qualities: all of them; those that differ; those of small steps minus those of larger steps. */
 struct steps {
     int32_t all, differ, small;
@@ -287,7 +276,7 @@ static NOINLINE void match_at_older(struct deflate_parse *d, struct parse *p, ui
 
 /* The numbers of distances that are compared. For newer processors each of them has a function of its own, so that its
  * loops are unrolled. Inlined at each call, these functions would take a third more of the compiler's time. */
-#define EACH_N(one) one(1) one(2) one(4) one(6) one(8) one(9) one(10) one(17) one(32)
+#define EACH_N(one) one(1) one(2) one(4) one(6) one(10) one(32)
 #define MATCH_AT_NEWER(n) \
     NEWER_AVX2 static NOINLINE void match_at_##n(struct deflate_parse *d, struct parse *p, uint32_t from, \
                                                  uint32_t to, const uint32_t *dist, bool lazy) \
