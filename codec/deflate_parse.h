@@ -41,7 +41,7 @@ enum {
     SHORT_BITS = 14,
     SHORT_WAYS = 2,
 
-    /* The tables of -l 1: 64 KiB of the last position with the same 4 bytes, for QUAL and for OQ; 32 KiB of the last two
+    /* The tables of -l 1: 64 KiB of the last position with the same 4 bytes (QUAL, OQ); 32 KiB of the last two
      * with the same 5. 14 bits for pairs are 0.04 % smaller, 3 % slower. */
     SINGLE_BITS = 15,
     PAIR_BITS = 13,
@@ -53,7 +53,7 @@ enum {
 
     /* Bits that a new block must save, by an estimate that sees classes only. A header takes some 500 bits; the classes
      * hide about half of what is saved. */
-    SPLIT_BITS = 300,
+    SPLIT_BITS = 250,
 
     MAX_SEQS = PARSE_MAX / MIN_MATCH + MAX_SEGMENTS,
 };
