@@ -24,8 +24,8 @@ enum {
     TO_MATE_POS = 20,             /* bytes from reference and position to the mate's reference and position */
     /* Last bytes of a name: tile and coordinates, or a UMI. 12 are 0.1 % larger, 4 % faster; none is 0.4 % larger, UMIs
      * 4 %. */
-    NAME_TAIL = 28,
-    MANY_LITERALS = 6,            /* a SEQ with this many literals is looked up by samples */
+    NAME_TAIL = 16,
+    MANY_LITERALS = 10,           /* a SEQ with this many literals is looked up by samples */
     /* What a match costs. Qualities are matched cheapest if five literals cost more, so if one costs 3.6 bits: those of
      * 40 levels cost 3.9 to 4.7, of real files without runs up to 3.6. */
     MATCH_BITS = 18,
@@ -173,6 +173,17 @@ static void begin(struct deflate_parse *d, const struct parse *p, struct history
     h->rest = greedy_begin(d->pair_head, HASH_FACTOR(5));
 }
 
+/* Matches bytes without fields segment by segment: those that are no records, and long records, since insertions and
+ * deletions move their bases. */
+INLINE void match_bytes(struct deflate_parse *d, struct parse *p, const struct history *h, uint32_t from, uint32_t to,
+                        agree64_fn *agree)
+{
+    for (from = max_u32(from, FIRST); from < to; from += SEGMENT) {
+        match_greedily(d, p, from, min_u32(from + SEGMENT, to), &h->rest, agree);
+        put_mark(d);
+    }
+}
+
 INLINE void parse_fast(struct deflate_parse *d, struct parse *p, agree64_fn *agree)
 {
     struct history h = {0};
@@ -180,6 +191,12 @@ INLINE void parse_fast(struct deflate_parse *d, struct parse *p, agree64_fn *agr
     uint32_t at = 0;
     begin(d, p, &h);
     for (; at < p->n && find_fields(p->in, p->n, at, &f); at = f.end) {
+        if (f.end - at >= LONG_RECORD) {
+            match_greedily(d, p, max_u32(at, FIRST), f.qual, &h.rest, agree);
+            match_quals(d, p, &h, &h.qual, f.qual, f.tags, false, agree);
+            match_bytes(d, p, &h, f.tags, f.end, agree);
+            continue;
+        }
         uint16_t *place = &h.place[hash(load_le64(p->in + at + 4), HASH_FACTOR(8), PLACE_BITS)];
         match_head(d, p, &h, &f, *place, agree);
         match_seq(d, p, &h.reads, &f, quick, *place, agree);
@@ -187,10 +204,7 @@ INLINE void parse_fast(struct deflate_parse *d, struct parse *p, agree64_fn *agr
         match_tags(d, p, &h, &f, agree);
         *place = (uint16_t)at;
     }
-    for (uint32_t from = max_u32(at, FIRST); from < p->last; from += SEGMENT) {
-        match_greedily(d, p, from, from + SEGMENT, &h.rest, agree);
-        put_mark(d);
-    }
+    match_bytes(d, p, &h, at, p->last, agree);
 }
 
 static void parse_older(struct deflate_parse *d, struct parse *p) { parse_fast(d, p, agree64); }

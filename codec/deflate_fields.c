@@ -17,9 +17,11 @@ enum {
     /* Parsing by fields is faster than lanes if most of a block's matches lie in the qualities. This is the case if
      * reads have at least MANY_BASES bases on average, and one quality in RUN_RATE to LONG_RUN_RATE begins a run (one
      * in 8 to 14 in real NovaSeq data). If runs are longer, lanes match the qualities cheaply, too: without the bound,
-     * amplicons of 250 bases in template order are 1.04 of level 7. */
+     * amplicons of 250 bases in template order are 1.04 of level 7. NovaSeq has LEVELS qualities. Where there are more,
+     * lanes find more: reads of 8 levels by name or template are up to 1.07 by their fields. */
     MANY_BASES = 125,
     LONG_RUN_RATE = 35,
+    LEVELS = 4,
 };
 
 static const struct tuning text_near = {.dense_len = 16, .two_steps = true, .skip = 8};
@@ -70,6 +72,13 @@ INLINE void count_runs(const struct parse *p, const struct fields *f, struct sam
     }
 }
 
+/* Adds the qualities of a read to a set, one in three of them. */
+INLINE void add_levels(const struct parse *p, const struct fields *f, uint64_t levels[2])
+{
+    for (uint32_t x = f->qual; x < f->tags; x += 3)
+        levels[p->in[x] >> 6 & 1] |= (uint64_t)1 << (p->in[x] & 63);
+}
+
 /* Returns whether a read is at the place of the read before, or one base beside it. The lanes find more in reads at one
  * place. */
 INLINE bool is_there(const struct parse *p, const struct fields *f, const struct fields *last)
@@ -78,12 +87,13 @@ INLINE bool is_there(const struct parse *p, const struct fields *f, const struct
     return (uint32_t)bam_record_pos(here) - (uint32_t)bam_record_pos(before) + 1 <= 2;
 }
 
-/* Returns whether the block begins like a whole genome: reads with qualities in runs. Looking at more
- * than the first records would cost 2 %, since the others are not in the cache yet. */
+/* Returns whether the block begins like a whole genome by NovaSeq: reads at many places, with few levels of qualities,
+ * in runs. Looking at more than the first records would cost 2 %, since the others are not in the cache yet. */
 INLINE bool is_whole_genome(const struct parse *p, agree64_fn *agree)
 {
     uint32_t quals = 0, at = 0, there = 0;
     struct sampled s = {0, 0};
+    uint64_t levels[2] = {0};
     struct fields f, last = {0};
     for (uint32_t k = 0; k < FIRST_RECORDS; k++, at = f.end) {
         if (!find_fields(p->in, p->n, at, &f) || f.qual == f.tags || p->in[f.qual] == NO_QUAL)
@@ -91,11 +101,13 @@ INLINE bool is_whole_genome(const struct parse *p, agree64_fn *agree)
         there += k > 0 && is_there(p, &f, &last);
         quals += f.tags - f.qual;
         count_runs(p, &f, &s, agree);
+        add_levels(p, &f, levels);
         last = f;
     }
     return at * (MIN_RECORDS / FIRST_RECORDS) < p->n && s.differ * RUN_RATE <= s.all
         && s.differ * LONG_RUN_RATE >= s.all && quals >= FIRST_RECORDS * MANY_BASES
-        && there * 2 < FIRST_RECORDS;
+        && there * 2 < FIRST_RECORDS
+        && __builtin_popcountll(levels[0]) + __builtin_popcountll(levels[1]) <= LEVELS;
 }
 
 INLINE void parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *agree, lazily_fn *lazily)

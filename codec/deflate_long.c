@@ -15,7 +15,6 @@
 #include "codec/deflate_search.h"
 
 enum {
-    LONG_RECORD = 2048,           /* bytes of the first record */
     LEAST_FIELD = 512,            /* a field of this many bytes may be worth a code of its own */
     LEAST_OF = 4,                 /* fields with codes of their own must have one byte in this many */
     /* A code takes as long as some 2,000 symbols. At -l 1 regions share a code where all of them together lose about

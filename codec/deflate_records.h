@@ -15,6 +15,7 @@
 /* From section 4.2 of the SAM specification. They are not taken from a header of htslib, so that the encoder's objects
  * serve builds with any htslib (test/check_htslibs.sh). */
 enum {
+    LONG_RECORD = 1024,           /* bytes; longer records are those of long reads */
     FLAG_UNMAPPED = 0x4,
     CIGAR_SOFT_CLIP = 4,          /* the operation S */
     NO_QUAL = 0xff,               /* each quality of a read that has none */
