@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The driver of a sort, and its steps. bam_sort.c has both. */
+/* The driver of a sort, and its first half. */
 #ifndef BAM_SORT_H
 #define BAM_SORT_H
 

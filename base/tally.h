@@ -24,9 +24,8 @@ static inline void tally_add(struct tally *sum, struct tally more)
 }
 
 /* Compares the records that came to some place with those that came out of it: only the numbers if one of them has no
- * checksum. For the message: where is the place, as
- * in "in the merge" or "on the way into the sort", and path is the input. -1 if they differ, and the error is recorded
- * in the latch. */
+ * checksum. For the message: where is the place, as in "in the merge" or "on the way into the sort", and path is the
+ * input. -1 if they differ, and the error is recorded in the latch. */
 int tally_compare(struct tally in, struct tally out, const char *where, const char *path, struct latch *latch);
 
 #endif

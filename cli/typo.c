@@ -3,14 +3,20 @@
 #include <string.h>
 #include "cli/typo.h"
 
+static bool is_same(char a, char b)
+{
+    return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
 bool typo_is_of(const char *word, size_t n, const char *known)
 {
     size_t m = strlen(known), begin = 0, end = 0;
-    while (begin < n && begin < m && tolower((unsigned char)word[begin]) == known[begin])
+    while (begin < n && begin < m && is_same(word[begin], known[begin]))
         begin++;
-    while (end < n - begin && end < m - begin && tolower((unsigned char)word[n - 1 - end]) == known[m - 1 - end])
+    while (end < n - begin && end < m - begin && is_same(word[n - 1 - end], known[m - 1 - end]))
         end++;
     size_t n_rest = n - begin - end, m_rest = m - begin - end;
     return (n_rest <= 1 && m_rest <= 1)
-        || (n_rest == 2 && m_rest == 2 && word[begin] == known[begin + 1] && word[begin + 1] == known[begin]);
+        || (n_rest == 2 && m_rest == 2 && is_same(word[begin], known[begin + 1])
+            && is_same(word[begin + 1], known[begin]));
 }

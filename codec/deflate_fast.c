@@ -30,6 +30,9 @@ enum {
     MATCH_BITS = 18,
 };
 
+/* Each long record ends segments: one in SEGMENT bytes of its tags, and one more. */
+_Static_assert(PARSE_MAX / LONG_RECORD + 2 * (PARSE_MAX / SEGMENT + 1) + 1 <= MAX_SEGMENTS, "match_bytes()");
+
 static const struct effort quick = {.many_literals = MANY_LITERALS};
 
 /* The ways of qualities. NONE: there are none. */

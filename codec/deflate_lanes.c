@@ -38,7 +38,7 @@ static uint32_t price_of(uint32_t count, uint32_t log2_all)
     return min_u32(max_u32(bits, PRICE), PRICE_MAX);
 }
 
-/* Lengths and distances count this many times more than they came, since one that is rare so far may still come. */
+/* This is added to each count of a length or distance, since one that is rare so far may still come. */
 enum { USUAL = 16 };
 
 static uint32_t length_price(const struct lanes *l, uint32_t len, uint32_t log2_all)
@@ -102,6 +102,8 @@ static void count_put(struct lanes *l, const struct deflate_parse *d, uint32_t s
         l->literals[d->lit[i]]++;
     for (uint32_t i = seq; i < d->n_seqs; i++) {
         uint32_t sym = d->seq[i].dist_sym;
+        if (d->seq[i].len == 0)                    /* literals before the end of a segment */
+            continue;
         l->lengths[d->seq[i].len_sym - 1]++;
         l->distances[sym < 2 ? sym : sym / 2]++;
     }
@@ -539,7 +541,7 @@ INLINE void emit_gap(struct deflate_parse *d, struct parse *p, const struct gap 
     }
 }
 
-/* Does emit_places(). Ends a segment at each multiple of SEGMENT before `stop`, where literals end, too. */
+/* Does emit_places(). Ends a segment at each multiple of SEGMENT up to `stop`, where literals end, too. */
 INLINE uint32_t emit_segments(struct deflate_parse *d, struct parse *p, const struct lanes *l, const struct part *part,
                               uint32_t base, uint32_t x, uint32_t stop, agree64_fn *agree)
 {

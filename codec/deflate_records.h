@@ -15,16 +15,17 @@
 /* From section 4.2 of the SAM specification. They are not taken from a header of htslib, so that the encoder's objects
  * serve builds with any htslib (test/check_htslibs.sh). */
 enum {
-    LONG_RECORD = 1024,           /* bytes; longer records are those of long reads */
     FLAG_UNMAPPED = 0x4,
     CIGAR_SOFT_CLIP = 4,          /* the operation S */
     NO_QUAL = 0xff,               /* each quality of a read that has none */
 };
 
 enum {
-    /* If a block (of 64 KiB) has fewer records, they are long: their fields are hardly alike. */
+    LONG_RECORD = 1024,           /* bytes; such records and longer ones are those of long reads */
+    /* If a block (of 64 KiB) has fewer records, they are long: their fields are hardly alike. At -l 1 this many records
+     * decide how qualities are matched. */
     MIN_RECORDS = 16,
-    FIRST_RECORDS = 8,            /* records that are looked at before a block is parsed */
+    FIRST_RECORDS = 8,            /* records that decide whether a block goes by fields at the default level */
     /* A SEQ is compared with this many reads at even bases, and with as many at odd ones: two bases are
      * a byte. 2 instead of 4 are 0.4 % larger, 1 is 3.5 % larger; 6 gain nothing. */
     N_READS = 4,
@@ -352,7 +353,7 @@ static const uint8_t sampled_bases[N_SAMPLED_BASES][64] = {
 INLINE bool find_samples(const struct parse *p, struct reads *h, const struct fields *f, uint32_t *dist,
                          agree64_fn *agree)
 {
-    uint32_t n = 0, end = min_u32(f->qual, p->n - 64);
+    uint32_t n = 0, end = min_u32(f->qual, max_u32(p->n, 64) - 64);
     for (uint32_t x = f->seq; x + 8 <= end; x += 64) {
         uint64_t taken = 0;
         UNROLL(6)

@@ -20,7 +20,7 @@
 #define UNROLL(n) PRAGMA(GCC unroll n)
 #endif
 
-/* AVX2 helps deflate_fast.c; with it clang makes the other loops slower. */
+/* AVX2 is for the functions that ask for it; with it clang makes the other loops slower. */
 #ifdef __x86_64__
 #define NEWER __attribute__((target("bmi,bmi2,lzcnt")))
 #define NEWER_AVX2 __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))

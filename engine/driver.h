@@ -33,8 +33,9 @@ int driver_begin(struct driver *driver, const struct engine_opts *opts);
  * driver_end() anyway. */
 int driver_open(struct driver *driver, const struct engine_opts *opts, const struct memory_rings *rings);
 
-/* Runs work(arg) on the main thread of a new team. If a signal was caught, removes the unfinished output and ends the
- * process without returning. Returns the number of threads in the team. */
+/* Runs work(arg) on the main thread of a new team. Before it sets what progress is measured by; after it measures the
+ * memory of the report. If a signal was caught, removes the unfinished output and ends the process without returning.
+ * Returns the number of threads in the team. */
 int driver_run(struct driver *driver, const struct engine_opts *opts, const struct inputs *inputs,
                void (*work)(void *arg), void *arg);
 

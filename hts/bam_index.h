@@ -56,8 +56,8 @@ struct bam_index_entry bam_index_entry(const uint8_t *record, uint32_t after);
 uint32_t bam_index_add(struct bam_index *index, uint64_t offset, uint32_t size, uint64_t next,
                        const struct bam_index_entry *entries, uint32_t n);
 
-/* Records in the latch why a record cannot be put into the index of a file. name: name of the record; NULL: unknown.
- * Returns -1. */
+/* Records in the latch why a record cannot be put into the index of a file. errno: as the failed call left it. name: of
+ * the record; NULL: unknown. Returns -1. */
 int bam_index_refuse(sam_hdr_t *sam, const struct bam_index_entry *entry, const char *name, const char *path,
                      struct latch *latch);
 

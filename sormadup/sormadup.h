@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The steps of `sormadup`: each function opens one of them, with its share of the memory, and connects it with the one
- * before it. The driver (bam_sormadup.c) says in which order. All return -1 on an error, which is recorded in the
- * latch. */
+/* The steps of `sormadup`. The driver (bam_sormadup.c) says in which order they are opened. */
 #ifndef SORMADUP_H
 #define SORMADUP_H
 
@@ -42,14 +40,17 @@ struct sormadup {
     struct marking marking;
 };
 
+/* Each of these opens a step, with its share of the memory, and connects it with the one before it. -1: failed, and the
+ * error is recorded in the latch. */
 int sormadup_open_output(struct sormadup *sormadup);
 int sormadup_open_inputs(struct sormadup *sormadup);
-int sormadup_open_collated(struct sormadup *sormadup);   /* only if the records are not grouped */
+int sormadup_open_collated(struct sormadup *sormadup);   /* opens nothing if records are not collated */
 int sormadup_open_fixed(struct sormadup *sormadup);
 int sormadup_open_sort(struct sormadup *sormadup);
 int sormadup_prepare_output(struct sormadup *sormadup);
 
-/* Call both on the main thread of the team, when the sort has read all records. */
+/* Call both on the main thread of the team, when the sort has read all records. -1: failed, and the error is recorded
+ * in the latch. */
 int sormadup_put_header(struct sormadup *sormadup);
 int sormadup_begin_marking(struct sormadup *sormadup);
 

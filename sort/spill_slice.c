@@ -146,7 +146,7 @@ static int unpack_keys(const uint8_t *in, const uint8_t *end, struct bam_key *ke
     return in == end ? 0 : -1;
 }
 
-static int unpack_units(struct spill_slice *slice, struct record_unpacker *unpacker, const uint8_t *in,
+static int unpack_packs(struct spill_slice *slice, struct record_unpacker *unpacker, const uint8_t *in,
                         const uint8_t *end, struct bam_key *keys)
 {
     struct unpacked to = {.base = slice->base, .end = slice->bottom, .keys = keys, .n_keys = slice->n};
@@ -171,7 +171,7 @@ int spill_slice_unpack(struct spill_slice *slice, struct record_unpacker *unpack
     slice->bottom = bottom;
     slice->n = records;
     struct bam_key *keys = (struct bam_key *)(slice->base + slice->size) - records;
-    const uint8_t *units_end = packed + n - key_bytes;
-    return unpack_units(slice, unpacker, packed + SPILL_SLICE_HEADER, units_end, keys) < 0
-        || unpack_keys(units_end, packed + n, keys, records) < 0 ? -1 : 0;
+    const uint8_t *packs_end = packed + n - key_bytes;
+    return unpack_packs(slice, unpacker, packed + SPILL_SLICE_HEADER, packs_end, keys) < 0
+        || unpack_keys(packs_end, packed + n, keys, records) < 0 ? -1 : 0;
 }

@@ -65,7 +65,7 @@ static inline bool join_tree_has(const struct join_tree *tree, uint64_t n)
     return atomic_load_explicit(&tree->joined, memory_order_acquire) >= n;
 }
 
-/* Waits on the main thread until at least n parts are joined, which threads must have left or be about to leave. arg:
+/* Waits on the main thread until at least n parts are joined. Threads must have left these parts, or be about to. arg:
  * of help. Returns -1 if the latch has tripped. */
 int join_tree_wait(const struct join_tree *tree, uint64_t n, task_help_fn *help, void *arg, const struct latch *latch);
 

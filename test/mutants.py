@@ -386,7 +386,7 @@ MUTANTS = [
     ("number_bits", "    v += 0.0;\n", "", ["unit_sort_key"], "-0 is 0"),
     ("stats_mates_sweep", "pos);\n        mates->since = 0;\n    }\n    if (is_new)", "pos);\n    }\n    if (is_new)",
      ["test_stats.py::test_names_are_forgotten_before_as_many_records_have_come"], "names are cleared after as many records as by samtools"),
-    ("unite", "            last->is_open = next->is_open;\n", "", ["test_stats.py::test_regions_that_are_joined_lose_their_open_end"],
+    ("unite", "            last->last = next->last;\n", "            ;\n", ["test_stats.py::test_regions_that_are_joined_lose_their_open_end"],
      "joined regions end where the last of them does"),
     ("spill_policy_decide", "!p->fits && !p->spilling && (", "!p->fits && (", ["unit_spill_policy"], "sizes stay while runs are written"),
     ("spill_is_done", "== TASK_DONE", "!= TASK_READY", ["unit_spill"], "a range counts when it is written"),

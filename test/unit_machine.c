@@ -60,14 +60,13 @@ static void test_limit_on_addresses_leaves_another_memory(void **state)
 {
     (void)state;
     const uint64_t MIB = 1 << 20;
-    const struct engine_opts opts = {.n_threads = 2, .memory = UINT64_MAX / 2};
     struct rlimit old, low;
     getrlimit(RLIMIT_AS, &old);
     if (old.rlim_cur != RLIM_INFINITY)
         skip();
     low = (struct rlimit){(rlim_t)1 << 46, old.rlim_max};
     setrlimit(RLIMIT_AS, &low);
-    uint64_t left = machine_address_space(), memory = limits_memory(&opts);
+    uint64_t left = machine_address_space(), memory = limits_memory(UINT64_MAX / 2, 0, 2);
     setrlimit(RLIMIT_AS, &old);
     uint64_t free_for_others = (2 * 9 + 128 - 64) * MIB;
     assert_in_range(memory, left - free_for_others - MIB, left - free_for_others + MIB);

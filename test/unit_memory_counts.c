@@ -355,7 +355,7 @@ static void test_input_of_a_merge_takes_more_than_is_counted(void **state)
                                        .copies = copies};
         struct input_request request = {.paths = &name, .n = 1};
         struct inputs_options how = {.request = &request, .rings = memory_plan_rings(&job), .header_max = 1 << 20,
-                                     .join = join_nothing, .engine = &engine};
+                                     .waits = true, .join = join_nothing, .engine = &engine};
         const struct memory_rings *r = &how.rings;
         struct sliced_input_options slices = {.n_slices = r->n_slices, .engine = &engine};
         struct sliced_input s = {.made = 0};
@@ -402,7 +402,7 @@ static void test_inputs_that_are_open_take_more_than_is_counted(void **state)
         unit_fd_path(names[i] = paths[i], fd);
     struct input_request request = {.paths = names, .n = N};
     struct inputs_options how = {.request = &request, .rings = memory_plan_rings(&job), .header_max = 1 << 20,
-                                 .join = join_nothing, .engine = &engine};
+                                 .waits = true, .join = join_nothing, .engine = &engine};
     size_t counted = N * input_memory(how.rings.source_slots);
     struct inputs inputs;
     begin();

@@ -5,7 +5,7 @@
 
 enum { MUTATIONS = 100000, GUARD = 0xa5, GUARDED = 64 };
 
-/* ---- records and units of them ---- */
+/* ---- records and packs of them ---- */
 
 /* Qualities to be chosen from. */
 struct quals {
@@ -177,7 +177,7 @@ static void test_records_of_any_size_come_back(void **state)
         }
 }
 
-static void test_units_of_random_records_come_back(void **state)
+static void test_packs_of_random_records_come_back(void **state)
 {
     (void)state;
     uint64_t seed = 2;
@@ -310,7 +310,7 @@ static void test_trimmed_packer_is_empty_and_packs_on(void **state)
     }
 }
 
-static void test_units_that_do_not_fit_are_refused(void **state)
+static void test_packs_that_do_not_fit_are_refused(void **state)
 {
     (void)state;
     struct quals quals = quals_from(2, 12);
@@ -460,7 +460,7 @@ static void unpack_mutations(const struct unit *u, const uint8_t *packed, size_t
     free(list.all);
 }
 
-static void test_damaged_units_write_nothing_beyond(void **state)
+static void test_damaged_packs_write_nothing_beyond(void **state)
 {
     (void)state;
     static const uint32_t n_quals[] = {1, 4, 16, 40, 80};
@@ -485,7 +485,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(test_records_of_any_size_come_back),
-        TEST(test_units_of_random_records_come_back),
+        TEST(test_packs_of_random_records_come_back),
         TEST(test_alphabets_that_change_from_unit_to_unit),
         TEST(test_rare_quality_at_the_end_is_not_lost),
         TEST(test_parts_that_are_empty_in_all_records),
@@ -493,9 +493,9 @@ int main(void)
         TEST(test_unit_without_records),
         TEST(test_bound_holds_for_noise),
         TEST(test_trimmed_packer_is_empty_and_packs_on),
-        TEST(test_units_that_do_not_fit_are_refused),
+        TEST(test_packs_that_do_not_fit_are_refused),
         TEST(test_every_truncation_is_refused),
-        TEST(test_damaged_units_write_nothing_beyond),
+        TEST(test_damaged_packs_write_nothing_beyond),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
