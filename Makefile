@@ -189,7 +189,7 @@ $(BUILD)/%.o: %.c $(SETTINGS)
 
 $(BUILD)/gen_bam: $(wildcard test/gen_bam_*.c test/gen_bam*.h)
 $(TOOLS): $(BUILD)/%: test/%.c $(SETTINGS) | $(BUILD)
-	$(call run,LINK,$@,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) $(LIBS))
+	$(call run,LINK,$@,$(CC) $(ALL_CPPFLAGS) $(TEST_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) $(LIBS))
 
 $(BUILD)/unit_bam_deflate $(BUILD)/unit_bam_inflate $(BUILD)/fuzz_inflate $(BUILD)/replay_inflate: EXTRA_LIBS += -lz
 $(BUILD)/unit_bgzf_source $(BUILD)/unit_hts_writer: EXTRA_LIBS += -ldl
