@@ -214,8 +214,8 @@ $(NO_MPI_UNITS): ALL_CPPFLAGS := -Itest/no_mpi $(ALL_CPPFLAGS)
 $(NO_MPI_UNITS): PARTS := $(NO_MPI) $(PARTS)
 $(BUILD)/unit_output_gather: EXTRA_LIBS += -Wl$(comma)--wrap=task_team
 
-# Flags for the sources of tests, for which -O2 takes two and a half times as long. The tested objects have their own
-# flags.
+# Flags for the sources of tests and helpers, for which -O2 takes up to two and a half times as long. The tested objects
+# have their own flags.
 TEST_CFLAGS = $(patsubst -O2,-O1,$(patsubst -g,-g1,$(ALL_CFLAGS)))
 
 # Not fortified: some stand in for functions of libc.
