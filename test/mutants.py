@@ -130,7 +130,7 @@ MUTANTS = [
     ("way_of", "MATCH_BITS * 256 ? CHEAPEST", "MATCH_BITS * 256 ? GREEDY", ["unit_bam_deflate"], "size of 40 levels"),
     ("find_heads", "dist[SAME_PLACE] = distance(f->at, same);", "dist[SAME_PLACE] = 1;", ["unit_bam_deflate"], "size of records at one place"),
     ("keep_longer", "most = _mm256_set1_epi16((short)MAX_DIST)", "most = _mm256_set1_epi16((short)(2 * MAX_DIST - 1))", ["unit_deflate_lanes"], "nor does one of the lanes"),
-    ("emit_places", "ALL_SEEN, min_u32(p->n - x, MAX_MATCH))", "ALL_SEEN, MAX_MATCH)", ["unit_deflate_lanes"], "nor does it reach beyond the input"),
+    ("extend_seen", "max_u32(min_u32(p->n - x, most), ALL_SEEN)", "max_u32(most, ALL_SEEN)", ["unit_deflate_lanes"], "nor does it reach beyond the input"),
     ("find_ends", "v < 0 ? 0 : v > COST_MAX ? COST_MAX : v;\n        __m256i", "v;\n        __m256i", ["unit_deflate_lanes"], "vector and scalar code make the same bytes"),
     ("pass_gaps", ", u.of[6][k] = one.cost[0];", ";", ["unit_deflate_lanes"], "so they do behind a gap"),
     ("set_part", "if (k > 0 && i < LANE_WARM)", "if (false)", ["unit_deflate_lanes"], "and where a lane begins before one"),
