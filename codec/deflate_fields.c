@@ -13,14 +13,11 @@
 #include "codec/deflate_qual.h"
 
 enum {
-    /* doc/dev/tried.md has the costs of other numbers. */
-    /* Parsing by fields is faster than lanes if most of a block's matches lie in the qualities. This is the case if
-     * reads have at least MANY_BASES bases on average, and one quality in RUN_RATE to LONG_RUN_RATE begins a run (one
-     * in 8 to 14 in real NovaSeq data). If runs are longer, lanes match the qualities cheaply, too: without the bound,
-     * amplicons of 250 bases in template order are 1.04 of level 7. NovaSeq has LEVELS qualities. Where there are more,
-     * lanes find more: reads of 8 levels by name or template are up to 1.07 by their fields. */
-    MANY_BASES = 125,
-    LONG_RUN_RATE = 35,
+    /* Parsing by fields is faster than lanes if most of a block's matches lie in the qualities: if reads have at least
+     * MANY_RUNS runs of qualities on average, and runs are as long as RUN_RATE says. NovaSeq has 10 to 20 runs of
+     * LEVELS qualities in a read. Where there are more levels, lanes find more: reads of 8 levels by name or template
+     * are up to 1.07 of level 7 by their fields. */
+    MANY_RUNS = 8,
     LEVELS = 4,
 };
 
@@ -62,14 +59,14 @@ INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history 
     }
 }
 
-/* Counts all neighbours in QUAL, since the ends of a read differ from its middle. */
-INLINE void count_runs(const struct parse *p, const struct fields *f, struct sampled *s, agree64_fn *agree)
+/* Returns how many qualities differ from the one before. All are counted, since the ends of a read differ from its
+ * middle. */
+INLINE uint32_t count_runs(const struct parse *p, const struct fields *f, agree64_fn *agree)
 {
-    for (uint32_t x = f->qual + 1; x < f->tags; x += WINDOW) {
-        uint32_t n = min_u32(f->tags - x, WINDOW);
-        s->differ += (uint32_t)__builtin_popcountll(~same_window(p, x, 1, agree) & below(n));
-        s->all += n;
-    }
+    uint32_t runs = 0;
+    for (uint32_t x = f->qual + 1; x < f->tags; x += WINDOW)
+        runs += (uint32_t)__builtin_popcountll(~same_window(p, x, 1, agree) & below(min_u32(f->tags - x, WINDOW)));
+    return runs;
 }
 
 /* Adds the qualities of a read to a set, one in three of them. */
@@ -79,34 +76,21 @@ INLINE void add_levels(const struct parse *p, const struct fields *f, uint64_t l
         levels[p->in[x] >> 6 & 1] |= (uint64_t)1 << (p->in[x] & 63);
 }
 
-/* Returns whether a read is at the place of the read before, or one base beside it. The lanes find more in reads at one
- * place. */
-INLINE bool is_there(const struct parse *p, const struct fields *f, const struct fields *last)
-{
-    const struct bam_record *here = (const void *)(p->in + f->at), *before = (const void *)(p->in + last->at);
-    return (uint32_t)bam_record_pos(here) - (uint32_t)bam_record_pos(before) + 1 <= 2;
-}
-
-/* Returns whether the block begins like a whole genome by NovaSeq: reads at many places, with few levels of qualities,
- * in runs. Looking at more than the first records would cost 2 %, since the others are not in the cache yet. */
+/* Returns whether the block begins like a whole genome by NovaSeq: reads with few levels of qualities, in many runs.
+ * Looking at more than the first records would cost 2 %, since the others are not in the cache yet. */
 INLINE bool is_whole_genome(const struct parse *p, agree64_fn *agree)
 {
-    uint32_t quals = 0, at = 0, there = 0;
-    struct sampled s = {0, 0};
+    uint32_t at = 0, quals = 0, runs = 0;
     uint64_t levels[2] = {0};
-    struct fields f, last = {0};
+    struct fields f;
     for (uint32_t k = 0; k < FIRST_RECORDS; k++, at = f.end) {
         if (!find_fields(p->in, p->n, at, &f) || f.qual == f.tags || p->in[f.qual] == NO_QUAL)
             return false;
-        there += k > 0 && is_there(p, &f, &last);
         quals += f.tags - f.qual;
-        count_runs(p, &f, &s, agree);
+        runs += count_runs(p, &f, agree);
         add_levels(p, &f, levels);
-        last = f;
     }
-    return at * (MIN_RECORDS / FIRST_RECORDS) < p->n && s.differ * RUN_RATE <= s.all
-        && s.differ * LONG_RUN_RATE >= s.all && quals >= FIRST_RECORDS * MANY_BASES
-        && there * 2 < FIRST_RECORDS
+    return at * (MIN_RECORDS / FIRST_RECORDS) < p->n && runs >= FIRST_RECORDS * MANY_RUNS && runs * RUN_RATE <= quals
         && __builtin_popcountll(levels[0]) + __builtin_popcountll(levels[1]) <= LEVELS;
 }
 

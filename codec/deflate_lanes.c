@@ -24,6 +24,7 @@ _Static_assert(LANE_CHUNK >= ALL_SEEN && LANE_CHUNK % 16 == 0, "chunks are turne
 _Static_assert(LANE_WARM % LANE_CHUNK == 0, "a lane is whole chunks");
 _Static_assert((int)GAP_LEN > (int)FOUND_MAX && GAP_LEN + LANE_STEPS + LANE_WARM <= INT16_MAX,
                "lengths are compared with a sign");
+_Static_assert((int)FOUND_MAX < (int)LANE_COSTS, "costs at the ends of matches are kept");
 _Static_assert(GAP_COST > 16 * (2 * PRICE_MAX + PRICE * (5 + 13)), "any match across a gap costs less");
 _Static_assert(PRICE_MAX * 16 * (ALL_SEEN + LANE_CHUNK) + 2 * ZERO + GAP_COST <= COST_MAX, "costs fit 16 bits");
 
@@ -214,7 +215,7 @@ static void lane_step(struct lanes *l, const struct part *part, struct lane *s, 
         s->end_cost = UINT16_MAX;
     if (!again && found && len > ALL_SEEN && i + len < part->steps + LANE_WARM) {
         uint32_t to = i + len;
-        int32_t v = l->cost[to * LANES + k] + l->zero[to / LANE_CHUNK][k] - s->zero;
+        int32_t v = l->cost[to % LANE_COSTS][k] + l->zero[to / LANE_CHUNK][k] - s->zero;
         s->end_cost = (uint16_t)(v < 0 ? 0 : v > COST_MAX ? COST_MAX : v);
         s->end = (uint16_t)(at + len);
     }
@@ -234,7 +235,7 @@ static void lane_step(struct lanes *l, const struct part *part, struct lane *s, 
     if (i < part->steps)
         l->chosen[k * part->steps + i] = best < literal ? best & 15 : 0;
     *cost = (uint16_t)(min_u32(best, literal) & ~15u);
-    l->cost[i * LANES + k] = *cost;
+    l->cost[i % LANE_COSTS][k] = *cost;
     if (l->gaps[i] >> k & 1)
         pass_gap(part, &l->gap[l->found[k * part->steps + i]], s, cost);
 }
@@ -288,10 +289,11 @@ struct all {
     __m256i at, run, len, dist, end, end_cost, before;     /* before: the last cost */
 };
 
-/* Prices, one in each 16 bits. */
-struct wide_prices {
-    __m256i literal, distance, longer;
-    __m256i length[ALL_SEEN];
+/* Numbers that a step needs, in each 16 bits: prices, and constants, which a compiler would make anew at each step.
+ * less[n] is -n. */
+struct wide {
+    __m256i literal, distance, longer, length[ALL_SEEN + 1], less[ALL_SEEN + 1];
+    __m256i one, three, low, all_seen, even, last, index, log2;
 };
 
 NEWER_AVX2 static inline void turn_chunk(struct lanes *l, const struct part *part, struct chunk *c, uint32_t first)
@@ -338,22 +340,22 @@ NEWER_AVX2 static inline __m128i gather(const uint8_t *base, const uint16_t *ind
     return _mm_or_si128(x, y);
 }
 
-/* Returns table[v] in 16 bits; the table is 16 bytes long, and v < 16. */
-NEWER_AVX2 static inline __m256i look_up(__m256i table, __m256i v)
+/* Returns 16 table[v]; the table is 16 bytes long, and v < 16. */
+NEWER_AVX2 static inline __m256i look_up(const struct wide *w, __m256i table, __m256i v)
 {
-    return _mm256_shuffle_epi8(table, _mm256_or_si256(v, _mm256_set1_epi16((short)0x8000)));
+    return _mm256_slli_epi16(_mm256_shuffle_epi8(table, _mm256_or_si256(v, w->index)), 4);
 }
 
-/* Returns log2_floor() of all lanes, from the exponents of float numbers: one vector for the even lanes, one for the
- * odd. */
-NEWER_AVX2 static inline __m256i log2_of_all(__m256i v)
+/* Returns 16 table[log2_floor(v)]. The exponents of float numbers are the logarithms: one vector for the even lanes,
+ * one for the odd. */
+NEWER_AVX2 static inline __m256i look_up_log2(const struct wide *w, __m256i table, __m256i v)
 {
-    __m256 even = _mm256_cvtepi32_ps(_mm256_and_si256(v, _mm256_set1_epi32(0xffff)));
+    __m256 even = _mm256_cvtepi32_ps(_mm256_and_si256(v, w->even));
     __m256 odd = _mm256_cvtepi32_ps(_mm256_srli_epi32(v, 16));
     __m256i low = _mm256_srli_epi32(_mm256_castps_si256(even), 23);
     __m256i high = _mm256_srli_epi32(_mm256_castps_si256(odd), 7);
-    __m256i x = _mm256_sub_epi16(_mm256_blend_epi16(low, high, 0xaa), _mm256_set1_epi16(127));
-    return _mm256_and_si256(x, _mm256_set1_epi16(15));
+    __m256i x = _mm256_add_epi16(_mm256_blend_epi16(low, high, 0xaa), w->log2);
+    return _mm256_slli_epi16(_mm256_shuffle_epi8(table, x), 4);
 }
 
 /* Finds the costs at the ends of the matches that were found here. Bit 2k of m: lane k has such a match. */
@@ -364,7 +366,7 @@ NEWER_AVX2 static inline void find_ends(struct lanes *l, const struct part *part
         uint32_t k = (uint32_t)__builtin_ctz(m) / 2, len = c->len[LANES * (i % LANE_CHUNK) + k], to = i + len;
         if (to >= part->steps + LANE_WARM)
             continue;
-        int32_t v = l->cost[to * LANES + k] + l->zero[to / LANE_CHUNK][k] - zero[k];
+        int32_t v = l->cost[to % LANE_COSTS][k] + l->zero[to / LANE_CHUNK][k] - zero[k];
         v = v < 0 ? 0 : v > COST_MAX ? COST_MAX : v;
         __m256i lane = _mm256_cmpeq_epi16(_mm256_set1_epi16((short)k), _mm256_load_si256((const void *)lane_numbers));
         s->end_cost = _mm256_blendv_epi8(s->end_cost, _mm256_set1_epi16((short)v), lane);
@@ -374,63 +376,59 @@ NEWER_AVX2 static inline void find_ends(struct lanes *l, const struct part *part
 
 /* Takes the longest match of each lane: the one found here, a run, or the one carried back. Returns find_ends()'s m. */
 NEWER_AVX2 static inline uint32_t carry(struct lanes *l, const struct part *part, const struct chunk *c, struct all *s,
-                                        uint32_t i)
+                                        const struct wide *w, uint32_t i)
 {
-    const __m256i none = _mm256_set1_epi16(-1), one = _mm256_set1_epi16(1), all_seen = _mm256_set1_epi16(ALL_SEEN);
     const uint32_t k = i % LANE_CHUNK;
     const __m128i byte = _mm_load_si128((const void *)(c->byte + LANES * (k + 1)));
     const __m128i before = _mm_load_si128((const void *)(c->byte + LANES * k));
     __m256i len = _mm256_cvtepu8_epi16(_mm_load_si128((const void *)(c->len + LANES * k)));
     __m256i dist = _mm256_load_si256((const void *)(c->found + LANES * k));
     _Alignas(32) uint16_t there[LANES];
-    s->at = _mm256_sub_epi16(s->at, one);
-    s->run = _mm256_and_si256(_mm256_sub_epi16(s->run, none), _mm256_cvtepi8_epi16(_mm_cmpeq_epi8(byte, before)));
-    __m256i found = _mm256_cmpgt_epi16(len, _mm256_max_epi16(s->run, _mm256_set1_epi16(3)));
+    s->at = _mm256_sub_epi16(s->at, w->one);
+    s->run = _mm256_and_si256(_mm256_add_epi16(s->run, w->one), _mm256_cvtepi8_epi16(_mm_cmpeq_epi8(byte, before)));
+    __m256i found = _mm256_cmpgt_epi16(len, _mm256_max_epi16(s->run, w->three));
     len = _mm256_blendv_epi8(s->run, len, found);
-    dist = _mm256_blendv_epi8(one, dist, found);
-    _mm256_store_si256((void *)there, _mm256_min_epu16(_mm256_subs_epu16(s->at, s->dist),
-                                                       _mm256_set1_epi16((short)(part->n - 1))));
-    __asm__("" : : "r"(there) : "memory");        /* numbers are read from memory, not one by one out of the vector */
+    dist = _mm256_blendv_epi8(w->one, dist, found);
+    _mm256_store_si256((void *)there, _mm256_min_epu16(_mm256_subs_epu16(s->at, s->dist), w->last));
+    __asm__("" : "+m"(there));                     /* numbers are read from memory, not one by one out of the vector */
     __m256i same = _mm256_cvtepi8_epi16(_mm_cmpeq_epi8(gather(part->in, there), byte));
     same = _mm256_and_si256(same, _mm256_cmpeq_epi16(_mm256_max_epu16(s->at, s->dist), s->at));
-    s->len = _mm256_and_si256(_mm256_sub_epi16(s->len, none), same);
+    s->len = _mm256_and_si256(_mm256_add_epi16(s->len, w->one), same);
     __m256i keep = _mm256_cmpgt_epi16(s->len, len), longest = _mm256_max_epi16(s->len, len);
-    __m256i again = _mm256_cmpeq_epi16(longest, s->len), longer = _mm256_cmpgt_epi16(longest, all_seen);
+    __m256i again = _mm256_cmpeq_epi16(longest, s->len), longer = _mm256_cmpgt_epi16(longest, w->all_seen);
     s->len = longest;
     s->dist = _mm256_blendv_epi8(dist, s->dist, keep);
     _mm256_storeu_si256((void *)(l->taken + LANES * i), s->dist);
-    s->end_cost = _mm256_or_si256(s->end_cost, _mm256_xor_si256(_mm256_and_si256(longer, again), none));
+    s->end_cost = _mm256_or_si256(s->end_cost, _mm256_xor_si256(_mm256_and_si256(longer, again), w->less[1]));
     return (uint32_t)_mm256_movemask_epi8(_mm256_andnot_si256(again, _mm256_and_si256(longer, found))) & 0x55555555;
 }
 
 /* Chooses the cheapest match or literal. */
-NEWER_AVX2 static inline void choose_step(struct lanes *l, struct chunk *c, struct all *s, const struct wide_prices *w,
+NEWER_AVX2 static inline void choose_step(struct lanes *l, struct chunk *c, struct all *s, const struct wide *w,
                                           uint32_t i)
 {
-    const __m256i none = _mm256_set1_epi16(-1), low = _mm256_set1_epi16(15);
     const uint32_t k = i % LANE_CHUNK;
     const __m128i byte = _mm_load_si128((const void *)(c->byte + LANES * (k + 1)));
-    __m256i *cost = (__m256i *)c->cost + k, best = none, less = _mm256_sub_epi16(_mm256_setzero_si256(), s->len);
+    __m256i *cost = (__m256i *)c->cost + k, less = _mm256_sub_epi16(w->less[0], s->len);
     s->end_cost = _mm256_min_epu16(cost[ALL_SEEN], s->end_cost);
-    s->end = _mm256_blendv_epi8(s->end, _mm256_add_epi16(s->at, _mm256_set1_epi16(ALL_SEEN)),
+    s->end = _mm256_blendv_epi8(s->end, _mm256_add_epi16(s->at, w->all_seen),
                                 _mm256_cmpeq_epi16(s->end_cost, cost[ALL_SEEN]));
+    __m256i longer = _mm256_min_epi16(_mm256_srli_epi16(_mm256_sub_epi16(s->end, s->at), 4), w->low);
+    longer = _mm256_or_si256(look_up(w, w->longer, longer), w->length[ALL_SEEN]);
+    __m256i best = _mm256_or_si256(_mm256_add_epi16(s->end_cost, longer), _mm256_cmpgt_epi16(less, w->less[ALL_SEEN]));
     UNROLL(12)
     for (int n = MIN_MATCH; n < ALL_SEEN; n++) {
-        __m256i shorter = _mm256_cmpgt_epi16(less, _mm256_set1_epi16((short)-n));
+        __m256i shorter = _mm256_cmpgt_epi16(less, w->less[n]);
         best = _mm256_min_epu16(best, _mm256_or_si256(_mm256_add_epi16(cost[n], w->length[n]), shorter));
     }
-    __m256i longer = _mm256_min_epi16(_mm256_srli_epi16(_mm256_sub_epi16(s->end, s->at), 4), low);
-    longer = _mm256_or_si256(_mm256_slli_epi16(look_up(w->longer, longer), 4), _mm256_set1_epi16(ALL_SEEN - 3));
-    __m256i shorter = _mm256_cmpgt_epi16(less, _mm256_set1_epi16(-ALL_SEEN));
-    best = _mm256_min_epu16(best, _mm256_or_si256(_mm256_add_epi16(s->end_cost, longer), shorter));
-    best = _mm256_adds_epu16(best, _mm256_slli_epi16(look_up(w->distance, log2_of_all(s->dist)), 4));
-    __m256i literal = look_up(w->literal, _mm256_srli_epi16(_mm256_cvtepu8_epi16(byte), 4));
-    literal = _mm256_add_epi16(_mm256_slli_epi16(literal, 4), s->before);
+    best = _mm256_adds_epu16(best, look_up_log2(w, w->distance, s->dist));
+    __m256i literal = look_up(w, w->literal, _mm256_srli_epi16(_mm256_cvtepu8_epi16(byte), 4));
+    literal = _mm256_add_epi16(literal, s->before);
     __m256i least = _mm256_min_epu16(literal, best);
-    __m256i chosen = _mm256_andnot_si256(_mm256_cmpeq_epi16(least, literal), _mm256_and_si256(best, low));
-    s->before = _mm256_andnot_si256(low, least);
+    __m256i chosen = _mm256_andnot_si256(_mm256_cmpeq_epi16(least, literal), _mm256_and_si256(best, w->low));
+    s->before = _mm256_andnot_si256(w->low, least);
     *cost = s->before;
-    _mm256_storeu_si256((void *)(l->cost + LANES * i), s->before);
+    _mm256_storeu_si256((void *)l->cost[i % LANE_COSTS], s->before);
     chosen = _mm256_permute4x64_epi64(_mm256_packus_epi16(chosen, chosen), 0x08);
     _mm_store_si128((void *)(c->chosen + LANES * k), _mm256_castsi256_si128(chosen));
 }
@@ -459,30 +457,41 @@ NEWER_AVX2 static struct all pass_gaps(const struct lanes *l, const struct part 
     return u.v;
 }
 
-NEWER_AVX2 static inline void widen_prices(const struct lane_prices *p, struct wide_prices *w)
+NEWER_AVX2 static inline void widen(struct wide *w, const struct lane_prices *p, const struct part *part)
 {
     w->literal = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)p->literal));
     w->distance = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)p->distance));
     w->longer = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)p->longer));
-    for (int n = MIN_MATCH; n < ALL_SEEN; n++)
+    for (int n = 0; n <= ALL_SEEN; n++) {
         w->length[n] = _mm256_set1_epi16((short)p->length[n]);
+        w->less[n] = _mm256_set1_epi16((short)-n);
+    }
+    w->one = _mm256_set1_epi16(1);
+    w->three = _mm256_set1_epi16(3);
+    w->low = _mm256_set1_epi16(15);
+    w->all_seen = _mm256_set1_epi16(ALL_SEEN);
+    w->even = _mm256_set1_epi32(0xffff);
+    w->last = _mm256_set1_epi16((short)(part->n - 1));
+    w->index = _mm256_set1_epi16((short)0x8000);   /* the higher byte becomes 0 */
+    w->log2 = _mm256_set1_epi16(0x8000 - 127);
+    __asm__("" : "+m"(*w));
 }
 
 NEWER_AVX2 static void choose_newer(struct lanes *l, const struct part *part)
 {
     struct chunk c = {.cost = {0}};
-    struct wide_prices w;
+    struct wide w;
     int32_t zero[LANES] = {0};
     const __m256i nothing = _mm256_setzero_si256();
     __m256i at = _mm256_loadu_si256((const void *)part->first), end = _mm256_add_epi16(at, _mm256_set1_epi16(ALL_SEEN));
     struct all s = {at, nothing, nothing, _mm256_set1_epi16(1), end, nothing, nothing};
-    widen_prices(&l->price, &w);
+    widen(&w, &l->price, part);
     for (uint32_t i = part->steps + LANE_WARM; i > 0;) {
         uint32_t chunk = i / LANE_CHUNK - 1;
         turn_chunk(l, part, &c, chunk * LANE_CHUNK);
         rebase(l, &c, &s, zero, chunk);
         for (uint32_t to = i - LANE_CHUNK; i-- > to;) {
-            uint32_t m = carry(l, part, &c, &s, i);
+            uint32_t m = carry(l, part, &c, &s, &w, i);
             if (m)
                 find_ends(l, part, &c, &s, zero, i, m);
             choose_step(l, &c, &s, &w, i);
@@ -506,25 +515,20 @@ INLINE uint32_t emit_places(struct deflate_parse *d, struct parse *p, const stru
                             uint32_t base, uint32_t x, uint32_t stop, agree64_fn *agree)
 {
     static const uint8_t zeros[64] = {0};
-    const uint8_t *in = p->in;
     x = max_u32(p->anchor, x);
-    for (uint32_t lane = (x - base) / part->steps; x < stop;) {
-        uint64_t taken = ~agree(l->chosen + (x - base), zeros);
-        if (taken == 0) {
-            x += 64;
-            continue;
+    for (uint32_t lane = (x - base) / part->steps, from = x; from < stop; from = max_u32(x, from + 64)) {
+        uint64_t taken = ~agree(l->chosen + (from - base), zeros);
+        for (taken &= below(stop - from); taken; taken &= ~below(x - from)) {
+            x = from + (uint32_t)__builtin_ctzll(taken);
+            uint32_t i = x - base;
+            while (i >= (lane + 1) * part->steps)
+                lane++;
+            uint32_t dist = l->taken[(i - lane * part->steps) * LANES + lane], len = l->chosen[i] + 3u;
+            if (len == ALL_SEEN)
+                len = extend_seen(p, x, dist, MAX_MATCH, agree);
+            put_match(d, p, x, len, dist);
+            x += len;
         }
-        x += (uint32_t)__builtin_ctzll(taken);
-        if (x >= stop)
-            break;
-        uint32_t i = x - base;
-        while (i >= (lane + 1) * part->steps)
-            lane++;
-        uint32_t dist = l->taken[(i - lane * part->steps) * LANES + lane], len = l->chosen[i] + 3u;
-        if (len == ALL_SEEN)
-            len = extend(in + x, in + x - dist, ALL_SEEN, min_u32(p->n - x, MAX_MATCH));
-        put_match(d, p, x, len, dist);
-        x += len;
     }
     return max_u32(p->anchor, stop);
 }

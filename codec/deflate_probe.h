@@ -17,7 +17,7 @@ _Alignas(32) static const uint16_t lane_numbers[LANES] = {0, 1, 2, 3, 4, 5, 6, 7
 /* SPAN positions are probed at once. No branch depends on the bytes, so the processor never predicts one wrongly:
  *
  *   find_slots   the slots of all positions in both tables
- *   find_match   the candidates in both tables for each position, and which of ALL_SEEN bytes agree
+ *   find_pair    the candidates of two positions in both tables, and which of ALL_SEEN bytes agree
  *   keep_longer  the longer match of the two, and its distance; matches beyond the window are dropped
  *
  * Only every other position looks into the table of ten bytes. A match of eleven bytes and more contains such a
@@ -70,7 +70,7 @@ static uint64_t ends_older(const uint8_t *len, const uint16_t *found)
 /* A span while it is probed. */
 struct probes {
     _Alignas(32) uint32_t slot_4[SPAN], slot_10[SPAN];
-    _Alignas(32) uint16_t with_4[SPAN], with_10[SPAN], same_4[SPAN], same_10[SPAN];
+    _Alignas(32) uint32_t with_4[SPAN / 2], with_10[SPAN / 2], same_4[SPAN / 2], same_10[SPAN / 2];    /* pairs */
 };
 
 /* Returns the products of `factor` and the four bytes at each of eight positions. */
@@ -100,18 +100,21 @@ NEWER_AVX2 static inline uint16_t same16(__m128i here, const uint8_t *there)
     return (uint16_t)_mm_movemask_epi8(_mm_cmpeq_epi8(here, _mm_loadu_si128((const void *)there)));
 }
 
-NEWER_AVX2 static inline void find_match(struct lanes *l, struct probes *o, const uint8_t *in, uint64_t x, uint64_t k,
-                                         bool both)
+/* Finds the candidates of positions x + k and x + k + 1. Only the first of the two looks into the table of ten. */
+NEWER_AVX2 static inline void find_pair(struct lanes *l, struct probes *o, const uint8_t *in, uint64_t x, uint64_t k)
 {
-    uint64_t slot_4 = o->slot_4[k], slot_10 = o->slot_10[k], with = l->of_4[slot_4], with_10 = l->of_10[slot_10];
+    uint64_t slot = o->slot_4[k], slot_10 = o->slot_10[k], next = o->slot_4[k + 1];
+    uint32_t with = l->of_4[slot], with_10 = l->of_10[slot_10], with_next;
     __m128i here = _mm_loadu_si128((const void *)(in + x + k));
-    l->of_4[slot_4] = l->of_10[slot_10] = (uint16_t)(x + k);
-    o->with_4[k] = (uint16_t)with;
-    o->same_4[k] = same16(here, in + with);
-    if (both) {
-        o->with_10[k] = (uint16_t)with_10;
-        o->same_10[k] = same16(here, in + with_10);
-    }
+    l->of_4[slot] = l->of_10[slot_10] = (uint16_t)(x + k);
+    with_next = l->of_4[next];
+    l->of_4[next] = l->of_10[o->slot_10[k + 1]] = (uint16_t)(x + k + 1);
+    uint32_t same = same16(here, in + with), same_10 = same16(here, in + with_10);
+    same |= (uint32_t)same16(_mm_loadu_si128((const void *)(in + x + k + 1)), in + with_next) << 16;
+    o->with_4[k / 2] = with | with_next << 16;
+    o->same_4[k / 2] = same;
+    o->with_10[k / 2] = with_10;
+    o->same_10[k / 2] = same_10;
 }
 
 /* Keeps in each 16-bit number the bits below the lowest bit that is not set. */
@@ -137,10 +140,10 @@ NEWER_AVX2 static inline void keep_longer(struct lanes *l, const struct probes *
     const __m256i most = _mm256_set1_epi16((short)MAX_DIST);
     UNROLL(1)
     for (uint32_t k = 0; k < SPAN; k += 16) {
-        __m256i same_4 = first_set(_mm256_load_si256((const void *)(o->same_4 + k)));
-        __m256i same = _mm256_max_epu16(same_4, first_set(_mm256_load_si256((const void *)(o->same_10 + k))));
-        __m256i with = _mm256_blendv_epi8(_mm256_load_si256((const void *)(o->with_10 + k)),
-                                          _mm256_load_si256((const void *)(o->with_4 + k)),
+        __m256i same_4 = first_set(_mm256_load_si256((const void *)(o->same_4 + k / 2)));
+        __m256i same = _mm256_max_epu16(same_4, first_set(_mm256_load_si256((const void *)(o->same_10 + k / 2))));
+        __m256i with = _mm256_blendv_epi8(_mm256_load_si256((const void *)(o->with_10 + k / 2)),
+                                          _mm256_load_si256((const void *)(o->with_4 + k / 2)),
                                           _mm256_cmpeq_epi16(same, same_4));
         __m256i at = _mm256_add_epi16(_mm256_set1_epi16((short)(x + k)),
                                       _mm256_load_si256((const void *)lane_numbers));
@@ -155,13 +158,10 @@ NEWER_AVX2 static inline void keep_longer(struct lanes *l, const struct probes *
 NEWER_AVX2 static void probe_newer(struct lanes *l, const uint8_t *in, uint32_t x, uint32_t i)
 {
     struct probes o;
-    memset(o.same_10, 0, sizeof o.same_10);
     find_slots(&o, in + x);
     UNROLL(1)
-    for (uint32_t k = 0; k < SPAN; k += 2) {
-        find_match(l, &o, in, x, k, true);
-        find_match(l, &o, in, x, k + 1, false);
-    }
+    for (uint32_t k = 0; k < SPAN; k += 2)
+        find_pair(l, &o, in, x, k);
     keep_longer(l, &o, x, i);
 }
 
@@ -234,6 +234,16 @@ static inline uint32_t pass_long(struct lanes *l, const uint8_t *in, uint32_t x,
     return passed;
 }
 
+/* Returns how many bytes at x agree with those dist before it, up to `most`, given that ALL_SEEN bytes do. */
+INLINE uint32_t extend_seen(const struct parse *p, uint32_t x, uint32_t dist, uint32_t most, agree64_fn *agree)
+{
+    uint32_t len = ALL_SEEN, same = WINDOW;
+    most = max_u32(min_u32(p->n - x, most), ALL_SEEN);
+    for (; len < most && same == WINDOW; len += same)
+        same = (uint32_t)__builtin_ctzll(~same_window(p, x + len, dist, agree));
+    return min_u32(len, most);
+}
+
 /* Compares further bytes where ALL_SEEN bytes agree, at the last position that has found the match. choose() carries
  * the length back to the other positions. */
 INLINE void extend_found(struct lanes *l, const struct parse *p, uint32_t begin, uint32_t n, bool newer)
@@ -248,8 +258,7 @@ INLINE void extend_found(struct lanes *l, const struct parse *p, uint32_t begin,
             if (gap < l->n_gaps)
                 most = min_u32(most, l->gap[gap].place - 1u - place);
             uint32_t at = begin + place + passed, dist = l->found[place];
-            uint32_t len = extend(p->in + at, p->in + at - dist, ALL_SEEN, min_u32(p->n - at, most));
-            l->len[place] = (uint8_t)len;
+            l->len[place] = (uint8_t)extend_seen(p, at, dist, most, newer ? agree64_avx2 : agree64);
         }
     }
 }

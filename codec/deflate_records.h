@@ -5,7 +5,6 @@
 #ifndef DEFLATE_RECORDS_H
 #define DEFLATE_RECORDS_H
 
-#include <stdlib.h>
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
@@ -37,10 +36,6 @@ enum {
     /* Runs pay where fewer than one quality in this many differs from the one before it.
      * With 4 levels one in ten differs, with 8 one in 14, with 40 every other. */
     RUN_RATE = 6,
-    /* Steps of 1 to SMALL_STEP from one quality to the next, minus larger steps, in percent: 40 levels at random steps
-     * have 57 to 70, real files 50 and less (OQ of HiSeq 26). Counts of all bytes do not show this where most bytes are
-     * tags (bisulfite). */
-    SMALL_STEP = 3, STEPS_PERCENT = 53,
 };
 
 /* ---- which of 64 bytes agree: bit i for a[i] == b[i] ---- */
@@ -140,28 +135,6 @@ INLINE uint16_t *mate_slot(struct mates *m, const struct parse *p, const struct 
     return &m->cigar[hash(load_le64(p->in + f->cigar - 9), HASH_FACTOR(8), NAME_BITS)];
 }
 _Static_assert(BAM_FIXED + 1 >= 9, "eight bytes before the NUL can be loaded");
-
-/* Pairs of neighbouring qualities that were looked at, and how many of them differ. */
-struct sampled {
-    uint32_t all, differ;
-};
-
-/* Pairs of neighbouring qualities: all of them; those that differ; those of small steps minus those of larger steps. */
-struct steps {
-    int32_t all, differ, small;
-};
-
-INLINE void count_steps(const struct parse *p, uint32_t from, uint32_t to, struct steps *s)
-{
-    for (uint32_t x = from + 1; x < to; x++) {
-        int step = abs(p->in[x] - p->in[x - 1]);
-        s->all++;
-        s->differ += step > 0;
-        s->small += step > SMALL_STEP ? -1 : step > 0;
-    }
-}
-
-INLINE bool are_steps_small(const struct steps *s) { return s->small * 100 > s->all * STEPS_PERCENT; }
 
 /* Returns the distance from `here` to `there`, or 1, which is always possible, if a match cannot have that distance. */
 INLINE uint32_t distance(uint32_t here, int64_t there)

@@ -16,6 +16,8 @@ enum {
     LANE_STEPS = LANES_PART / LANES + LANE_CHUNK,        /* at most, of a lane without LANE_WARM */
     LANE_ROOM = LANES * (LANE_STEPS + LANE_WARM) + 64,
 
+    LANE_COSTS = 256,             /* steps whose costs are kept: no match that is found ends further away */
+
     SPAN = 64,                    /* positions that are probed at once */
     LEAST_GAP = SPAN,             /* positions inside a match are passed if there are at least this many */
 
@@ -53,9 +55,9 @@ struct lanes {
     uint32_t n_gaps;
     struct gap gap[LANES_PART / LEAST_GAP];
     uint16_t gaps[LANE_STEPS + LANE_WARM];         /* by step; bit k: lane k's place comes after a gap */
-    /* By step * LANES + lane: the distance to take, and the cost from the position to the end of its lane, minus
-     * zero[step / LANE_CHUNK]. */
-    uint16_t taken[LANE_ROOM], cost[LANE_ROOM];
+    uint16_t taken[LANE_ROOM];    /* by step * LANES + lane: the distance to take */
+    /* The cost from the position to the end of its lane, minus zero[step / LANE_CHUNK]; of the last steps. */
+    uint16_t cost[LANE_COSTS][LANES];
     int32_t zero[LANE_STEPS / LANE_CHUNK + 2][LANES];
     struct lane_prices price;
     /* The counts of the block so far. */

@@ -140,6 +140,18 @@ static void fill_with_texts(uint32_t n)
         in[i] = (uint8_t)(33 + rnd(64));
 }
 
+/* The input ends with a copy of its beginning, of any length. */
+static void test_match_leads_beyond_the_input(void **state)
+{
+    (void)state;
+    enum { TEXT = 300 };
+    seed = 11;
+    fill_with_texts(TEXT);
+    memcpy(in + TEXT, in, TEXT);
+    for (uint32_t len = 40; len <= TEXT; len++)
+        deflate_both(TEXT + len);
+}
+
 /* A text is followed by COPIES copies of it, one after another. */
 static void test_long_copies_are_cut_into_more_matches_than_needed(void **state)
 {
@@ -225,6 +237,7 @@ int main(void)
         cmocka_unit_test(test_some_size_does_not_come_back),
         cmocka_unit_test(test_costs_of_random_bytes_overflow),
         cmocka_unit_test(test_copy_is_not_found_behind_newer_texts),
+        cmocka_unit_test(test_match_leads_beyond_the_input),
         cmocka_unit_test(test_long_copies_are_cut_into_more_matches_than_needed),
         cmocka_unit_test(test_newer_beginning_cuts_a_match_in_two),
         cmocka_unit_test(test_middle_of_a_long_copy_is_unknown),
