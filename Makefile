@@ -229,7 +229,7 @@ $(BUILD)/stats_ranges: test/stats_ranges.c $(PARTS) $(SETTINGS) | $(BUILD)
 # The program, of the same objects, with functions between them that spoil records: test_guards.py runs it.
 FAULTY_WRAPS = bam_arena_cut_sublist sublist_sort spill_packer_add spill_packer_pack spill_slice_unpack record_sink_put \
                output_blocks_open output_blocks_put bgzf_block_deflate hts_writer_put sam_write1 sam_format1 record_sink_count hts_idx_push \
-               fixmate_template chunk_reader_counts record_slice_list chunk_reader_take dup_mark_append sorted_stream_take \
+               fixmate_template chunk_reader_counts record_slice_list chunk_reader_take dup_mark_append sorted_slices_take \
                marked_store_lend
 $(BUILD)/faulty_samtools: test/faulty_samtools.c $(BUILD)/cli/samtools.o $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 	$(call run,LINK,$@,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $(filter %.c %.o,$^) \

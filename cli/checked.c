@@ -157,17 +157,18 @@ int checked_end(struct checked *c)
 void checked_print(struct checked *c)
 {
     struct latch *latch = c->d->engine.latch;
+    struct out_file *out = &c->d->out.checksum;
     const char *path = c->opts->out.checksum;
-    if (path && out_file_open(&c->out, path, latch) == 0
-        && (c->samtools ? written_samtools(&c->out, c->samtools, c->opts->in.paths[0], latch)
-                        : written_checksum(&c->out, c->taken, latch)) == 0
-        && out_file_finish(&c->out, latch) == 0)
-        out_file_commit(&c->out, latch);
+    if (!path || out_file_open(out, path, latch) < 0)
+        return;
+    if (c->samtools)
+        written_samtools(out, c->samtools, c->opts->in.paths[0], latch);
+    else
+        written_checksum(out, c->taken, latch);
 }
 
 void checked_close(struct checked *c)
 {
-    out_file_abandon(&c->out);
     inputs_close(&c->in);
     task_ring_close(&c->ring, !latch_tripped(c->d->engine.latch));
     for (uint32_t i = 0; c->slices && i < c->ring.opt.n_slots; i++)

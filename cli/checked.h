@@ -24,10 +24,9 @@ struct checked {
     struct record_slice *slices; /* the slice of each slot */
     struct tally taken;
     struct samtools_checksum *samtools;   /* checksum of the records; NULL: not requested */
-    struct out_file out;         /* the file of --checksum */
 };
 
-/* Opens the input. All fields except `d`, `opts` and out.fd = -1 must be zero. -1: the error is recorded in the latch;
+/* Opens the input. All fields except `d` and `opts` must be zero. -1: the error is recorded in the latch;
  * call checked_close() even then. */
 int checked_open(struct checked *checked);
 
@@ -41,7 +40,8 @@ int checked_next(struct checked *checked);
  * above. */
 int checked_end(struct checked *checked);
 
-/* Writes the file of --checksum, if it is requested. Call this function and the next one after the parallel region. */
+/* Writes the file of --checksum, if it is requested; driver_finish() gives it its name. Call this function and the next
+ * one after the parallel region. */
 void checked_print(struct checked *checked);
 
 void checked_close(struct checked *checked);

@@ -13,7 +13,6 @@
 #include "base/clocks.h"
 #include "base/engine.h"
 #include "base/latch.h"
-#include "base/machine.h"
 #include "cli/checked.h"
 #include "engine/driver.h"
 #include "engine/engine_opts.h"
@@ -32,14 +31,13 @@ static void work(void *checked)
 int sort_check(const struct engine_opts *opts)
 {
     struct latch latch = {0};
-    struct driver d = {.engine.latch = &latch, .out = WRITTEN_CLOSED};
-    struct checked c = {.d = &d, .opts = opts, .out.fd = -1};
-    machine_share_heaps();
-    if (command_report_open(&d.report, &opts->report, &latch) == 0 && driver_begin(&d, opts) == 0
-        && checked_open(&c) == 0)
+    struct driver d = {.engine.latch = &latch};
+    struct checked c = {.d = &d, .opts = opts};
+    if (driver_begin(&d, opts) == 0 && checked_open(&c) == 0)
         driver_run(&d, opts, &c.in, work, &c);
     if (!latch_tripped(&latch))
         checked_print(&c);
+    driver_finish(&d);
     checked_close(&c);
     return driver_end(&d, c.taken.n);
 }

@@ -42,7 +42,7 @@ struct chunk_memory chunk_plan_text(uint64_t all_bytes, size_t n_inputs, int n_t
 
 /* ------------------------------------------------------- inputs of a merge */
 
-/* Returns how many slices an input has that has only its own chunks. */
+/* Returns the number of slices of an input that borrows no chunks. */
 static uint32_t least_slices(const struct memory_job *job)
 {
     return SLICED_INPUT_LEAST + (uint32_t)job->copies;
@@ -59,7 +59,7 @@ static size_t chunks_in(const struct memory_job *job, size_t memory, size_t chun
     return chunks > more ? (chunks - more) / TIMES : 0;
 }
 
-/* Returns the largest size of which each thread gets a chunk. Large chunks cost the main thread least. */
+/* Returns the largest size of chunks that leaves one chunk for each thread. Large chunks cost the main thread least. */
 static size_t merge_chunk_size(const struct memory_job *job, size_t memory)
 {
     size_t wanted = CHUNK_POOL_OWN + (size_t)job->n_threads / job->n_inputs, size = TEXT_MAX;
@@ -68,7 +68,7 @@ static size_t merge_chunk_size(const struct memory_job *job, size_t memory)
     return size;
 }
 
-/* Returns what an input takes for a chunk, and a slice, that it may borrow. */
+/* Returns the bytes that an input takes to be able to borrow one chunk and one slice. */
 static size_t borrower_memory(const struct chunk_memory *use)
 {
     uint32_t blocks = (uint32_t)(use->chunk_size / TEXT_MIN);
@@ -76,7 +76,7 @@ static size_t borrower_memory(const struct chunk_memory *use)
 }
 
 /* If there are several inputs, each has the least number of chunks of its own; the other chunks are shared
- * (read/chunk_pool.h). An input does not borrow more chunks than it can use, or than `room` has room for. */
+ * (read/chunk_pool.h). An input borrows no more chunks than it can use, and than fit into `room` bytes. */
 static void share_chunks(struct memory_rings *rings, size_t room, size_t wanted)
 {
     const struct chunk_memory *use = &rings->chunks;

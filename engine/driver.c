@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include "base/engine.h"
+#include "base/machine.h"
 #include "base/message.h"
 #include "base/clocks.h"
 #include "base/task_ring.h"
@@ -27,6 +28,14 @@ static void in_team(void *driver)
 
 int driver_begin(struct driver *d, const struct engine_opts *opts)
 {
+    bool is_reported = d->report.request;        /* a merge that gave up has opened the report: see driver_forget() */
+    machine_share_heaps();
+    d->out = (struct written)WRITTEN_CLOSED;
+    d->out.request = &opts->out;
+    d->out.engine = &d->engine;
+    if (!is_reported && command_report_open(&d->report, &opts->report, d->engine.latch) < 0)
+        return -1;
+    d->report.request = &opts->report;           /* the merge had a copy of the options */
     d->engine.n_threads = opts->n_threads;
     d->engine.clocks = clocks_new(opts->n_threads, command_report_detail(&opts->report));
     clocks_phase(d->engine.clocks, PHASE_OPEN);

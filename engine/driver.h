@@ -24,24 +24,24 @@ struct driver {
     char why_sorted[1024];       /* why bam_merge_for_sort() did not do the work */
 };
 
-/* Begins the line of progress, and the clocks. Only `stats` and `sort --check` call it, which write no records; for the
- * others driver_open() does. -1: the error is recorded in the latch; call driver_end() anyway. */
+/* Opens the reports, and starts the clocks and the line of progress. Only `stats` and `sort --check` call it, which
+ * write no records and open each file of the output when its text is complete; for the others driver_open() does. -1:
+ * the error is recorded in the latch; call driver_finish() and driver_end() anyway. */
 int driver_begin(struct driver *driver, const struct engine_opts *opts);
 
 /* Does the same as driver_begin(), and opens the output. It makes the checks that do not need input, so that a mistake
- * is reported before the program waits for a pipe. -1: the error is recorded in the latch; call driver_finish() and
- * driver_end() anyway. */
+ * is reported before the program waits for a pipe. -1: as above. */
 int driver_open(struct driver *driver, const struct engine_opts *opts, const struct memory_rings *rings);
 
-/* Runs work(arg) on the main thread of a new team. Before it sets what progress is measured by; after it measures the
- * memory of the report. If a signal was caught, removes the unfinished output and ends the process without returning.
- * Returns the number of threads in the team. */
+/* Runs work(arg) on the main thread of a new team. Before the work it sets the sizes that progress is measured by,
+ * and after the work it measures the memory for the report. If a signal was caught, removes the unfinished output and
+ * ends the process without returning. Returns the number of threads in the team. */
 int driver_run(struct driver *driver, const struct engine_opts *opts, const struct inputs *inputs,
                void (*work)(void *arg), void *arg);
 
-/* Gives the outputs their names, unless the latch holds an error. A failure here is recorded in the latch. Closes the
- * output. Call it after the parallel region of the work. After it the output is in place; later errors (of reports, or
- * of statistics) only change the exit status. */
+/* Gives the outputs their names, unless the latch holds an error. A failure here is recorded in the latch. Closes
+ * the output. Call it after the parallel region of the work. The output is then in place, and later errors (of reports,
+ * or of statistics) only change the exit status. */
 void driver_finish(struct driver *driver);
 
 /* Resets the driver after a failed attempt, when producers and output are finished. Keeps the report. */

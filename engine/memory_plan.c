@@ -148,8 +148,8 @@ static size_t process_memory(const struct memory_job *job, const struct memory_u
            + (size_t)job->n_threads * machine_thread_memory() + use->htslib + use->clocks;
 }
 
-/* Returns the memory of everything but the arenas, and merging in the background. spilling: what of it is only touched
- * if arenas are spilled. */
+/* Returns the memory of everything except the arenas and the merges in the background. spilling: the part of it that is
+ * touched only if arenas are spilled. */
 static size_t fixed_memory(const struct memory_rings *r, const struct memory_use *use, size_t spilling)
 {
     return process_memory(&r->job, use) + input_memory_of(r) + chunk_plan_memory(r, use->n_chunked)

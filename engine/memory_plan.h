@@ -18,8 +18,8 @@ struct memory_plan memory_plan_make(const struct memory_rings *rings, const stru
 /* Bytes that all parts of the plan take together. */
 uint64_t memory_plan_takes(const struct memory_plan *plan);
 
-/* The next larger job->all, in bytes and a multiple of 1 MiB, with which a plan takes at most job->all, and for which
- * the same is true with 1 MiB more. */
+/* Returns the least memory, in bytes and a multiple of 1 MiB, with which a plan succeeds: a plan with job->all set
+ * to it takes no more than that, and the same is true with 1 MiB more. It is larger than the present job->all. */
 uint64_t memory_plan_enough(const struct memory_job *job, const struct memory_use *use);
 
 #endif

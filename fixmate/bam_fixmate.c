@@ -6,11 +6,11 @@
  *              tasks      fixed by    tasks      when complete
  *                         tasks
  *
- * The main thread hands the work out and takes it back in order (fixmate/fixed.h). A slice stays in memory until it is
- * written, and a template that continues in the next chunk is carried there. */
+ * fixed_open() makes the input a stream of fixed records (read/fixed_records.h). The main thread hands the work out and
+ * takes it back in order (fixmate/fixed.h). A slice stays in memory until it is written, and a template that continues
+ * in the next chunk is carried there. */
 #include "fixmate/bam_fixmate.h"
 #include "base/engine.h"
-#include "base/machine.h"
 #include "base/clocks.h"
 #include "engine/driver.h"
 #include "fixmate/fixed.h"
@@ -31,8 +31,7 @@ int bam_fixmate(const struct fixmate_opts *opts)
     struct latch latch = {0};
     struct driver d = {.engine.latch = &latch};
     struct fixed f = {.d = &d};
-    machine_share_heaps();
-    if (command_report_open(&d.report, &opts->common.report, &latch) == 0 && fixed_open(&f, opts) == 0)
+    if (fixed_open(&f, opts) == 0)
         driver_run(&d, &opts->common, &f.in, work, &f);
     uint64_t records = f.slices.taken.n;
     fixed_finish(&f);

@@ -139,17 +139,17 @@ uint32_t bam_index_add(struct bam_index *index, uint64_t offset, uint32_t size, 
     return n;
 }
 
-/* An index has room for the longest reference, so a record that ends after its own reference may not fit. */
+/* ERANGE: the record ends after the longest reference, for which an index has room. */
 int bam_index_refuse(sam_hdr_t *sam, const struct bam_index_entry *e, const char *name, const char *path,
                      struct latch *latch)
 {
     const char *shown = name ? name : "(of unknown name)";
-    long long length = e->ref_id >= 0 ? (long long)sam_hdr_tid2len(sam, e->ref_id) : 0;
-    if (e->ref_id >= 0 && e->end > length)
+    if (errno == ERANGE)
         return latch_fail(latch, "%s: record %s reaches to base %lld of %s, which has %lld bases by its @SQ line, and "
                                  "the index has no room for that. Check that the header is that of these reads, or "
                                  "write no index",
-                          path, shown, (long long)e->end, sam_hdr_tid2name(sam, e->ref_id), length);
+                          path, shown, (long long)e->end, sam_hdr_tid2name(sam, e->ref_id),
+                          (long long)sam_hdr_tid2len(sam, e->ref_id));
     if (errno == ENOMEM)
         return latch_fail(latch, "%s: out of memory for the index", path);
     return latch_fail(latch, "%s: record %s is not in coordinate order, so there can be no index. Sort the input "

@@ -5,11 +5,11 @@
  *              inflate    records    tasks    tasks,    marked      deflate    named
  *              tasks      by tasks            by key    by tasks    tasks      when complete
  *
- * The main thread hands the work out and takes it back in order (markdup/marked.h, markdup/marked_flow.h). Slices wait
- * until no set is open before them, in memory or in a temporary file. */
+ * marked_open() joins the stream of the input to a marking (markdup/marking.h), which `sormadup` has, too. The main
+ * thread hands the work out and takes it back in order (markdup/marked_flow.h). Slices wait until no set is open before
+ * them, in memory or in a temporary file. */
 #include "markdup/bam_markdup.h"
 #include "base/engine.h"
-#include "base/machine.h"
 #include "base/clocks.h"
 #include "engine/driver.h"
 #include "markdup/markdup_opts.h"
@@ -30,8 +30,7 @@ int bam_markdup(const struct markdup_opts *opts)
     struct latch latch = {0};
     struct driver d = {.engine.latch = &latch};
     struct marked m = {.d = &d};
-    machine_share_heaps();
-    if (command_report_open(&d.report, &opts->common.report, &latch) == 0 && marked_open(&m, opts) == 0)
+    if (marked_open(&m, opts) == 0)
         driver_run(&d, &opts->common, &m.in, work, &m);
     uint64_t records = marking_count(&m.marking);
     marked_finish(&m);

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include "merge/bam_merge.h"
 #include "base/engine.h"
-#include "base/machine.h"
 #include "base/clocks.h"
 #include "engine/driver.h"
 #include "merge/merge_opts.h"
@@ -22,21 +21,15 @@
 #include "write/record_sink.h"
 #include "write/written.h"
 
-static int merge_and_write(struct merged *m)
+static void work(void *merged)
 {
+    struct merged *m = merged;
     const struct sort_order *order = m->opts->sorts ? &m->opts->common.order : NULL;
     struct list_stream stream = merged_stream(m);
     clocks_phase(m->d->engine.clocks, PHASE_WRITE);
-    if (written_header(&m->d->out, m->inputs.sam, order, false, false) < 0 || merged_begin(m) < 0
-        || written_all(&m->d->out, &stream) < 0)
-        return -1;
-    merged_end(m);
-    return 0;
-}
-
-static void work(void *merged)
-{
-    merge_and_write(merged);
+    if (written_header(&m->d->out, m->inputs.sam, order, false, false) == 0 && merged_begin(m) == 0
+        && written_all(&m->d->out, &stream) == 0)
+        merged_end(m);
 }
 
 static void run(struct merged *m, const struct merge_opts *opts)
@@ -77,9 +70,7 @@ int bam_merge(const struct merge_opts *opts)
     struct latch latch = {0};
     struct driver d = {.engine.latch = &latch};
     struct merged m = {.d = &d};
-    machine_share_heaps();
-    if (command_report_open(&d.report, &opts->common.report, &latch) == 0)
-        run(&m, opts);
+    run(&m, opts);
     return finish(&m);
 }
 

@@ -105,7 +105,7 @@ static int read_bed(struct merge_regions *r, const char *path)
 
 /* ------------------------------------------------------------- of an input */
 
-/* The reference of the input that corresponds to this one of the output, the last of several; -1: none. */
+/* Returns the last reference of the input that became reference `ref` of the output; -1: there is none. */
 static int32_t of_output(const struct input *in, int32_t ref)
 {
     const int32_t *ids = in->remap.ref_ids;

@@ -56,7 +56,6 @@ static int prepare_order(struct merged *m)
     if (m->opts->groups_by_file)
         sort_rule_expect_marks(m->rule);
     m->compares = sort_key_decides(m->rule) ? NULL : m->rule;
-    m->in_order = true;
     /* The properties of records that CRAM needs before the first one is written (hts/cram_settings.h) are not known
      * yet. */
     if (written_takes_reference(&o->out.format) && !(m->lengths = bam_header_lengths(m->inputs.sam)))
@@ -124,11 +123,11 @@ static void warn_of_disorder(struct merged *m, const struct sliced_input *input)
         m->gave_up = true;
         latch_fail(m->d->engine.latch, "%s: record %llu belongs before the preceding record", input->in->name,
                    (unsigned long long)input->out_of_order);
-    } else if (m->in_order)
+    } else if (!m->out_of_order)
         message_warning("%s is not in the order of the merge: record %llu belongs before the preceding record. "
                         "From here on, the merge takes the records of each input as they come, as samtools does",
                         input->in->name, (unsigned long long)input->out_of_order);
-    m->in_order = false;
+    m->out_of_order = true;
 }
 
 /* Closes an input whose records are no longer used. Freeing its memory takes long, so a task does it. */
@@ -149,11 +148,6 @@ static void advance(struct merged *m, struct sliced_input *input)
         warn_of_disorder(m, input);
     if (input->ended && input->freed == input->made && task_ring_state(&m->ends, number) == TASK_FREE)
         task_ring_submit(&m->ends, number);
-}
-
-static bool in_order(const void *merged)
-{
-    return ((const struct merged *)merged)->in_order;
 }
 
 static bool first_key(const void *merged, size_t run, size_t slice, uint64_t *key)
@@ -318,7 +312,7 @@ int merged_begin(struct merged *m)
             .n_shared = m->rings.n_shared,
             .one_is_enough = true,
             .reader = m,
-            .in_order = in_order,
+            .out_of_order = &m->out_of_order,
             .first_key = first_key,
             .ready = ready,
             .slice = slice,

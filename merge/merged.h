@@ -27,7 +27,7 @@ struct merged {
     struct sort_rule *rule;      /* for the output's header ... */
     const struct sort_rule *compares;   /* ... the same; NULL: keys decide */
     int64_t *lengths;            /* of the output's references; NULL: not needed */
-    bool in_order;               /* no record was found out of order; false: the main thread merges alone, as
+    bool out_of_order;           /* a record was found out of order: the main thread merges alone from there on, as
                                   * samtools does (sort/greedy_merge.h) */
     bool gave_up;                /* main thread: the inputs must be sorted instead; the latch has the reason */
     struct task_batches tasks;   /* of all inputs, in a large team */

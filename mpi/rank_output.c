@@ -11,7 +11,7 @@
 #include "mpi/output_gather.h"
 #include "mpi/rank_output.h"
 #include "mpi/rank_parts.h"
-#include "write/list_stream.h"
+#include "sort/merge_ring.h"
 #include "write/record_sink.h"
 
 /* Begins a merge of all records that this rank writes. again: it is not the last one. *n_runs: the number of its
@@ -71,28 +71,19 @@ static size_t skip(struct record_list *list, size_t n)
     return n;
 }
 
-struct behind_lead {
-    struct merge_ring *merge;
-    size_t lead;                 /* records to be skipped */
-};
-
-static int next_behind_lead(void *behind, struct record_list *list)
-{
-    struct behind_lead *b = behind;
-    int found = merge_ring_next(b->merge, list);
-    if (found > 0)
-        b->lead -= skip(list, b->lead);
-    return found;
-}
-
 static int put_merged(struct rank_parts *s)
 {
-    size_t n_runs;
+    struct record_list list;
+    size_t n_runs, lead = s->boundary.n_lead;
+    int found;
     if (begin_merge(s, false, &n_runs) < 0)
         return -1;
-    struct behind_lead behind = {s->b.merge, s->boundary.n_lead};
-    struct list_stream stream = {.next = next_behind_lead, .producer = &behind};
-    return written_put(&s->d.out, &stream);
+    while ((found = merge_ring_next(s->b.merge, &list)) > 0) {
+        lead -= skip(&list, lead);
+        if (record_sink_put(s->d.out.sink, &list) < 0)
+            return -1;
+    }
+    return found;
 }
 
 static int put_kept(struct rank_parts *s)

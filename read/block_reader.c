@@ -130,6 +130,7 @@ int block_reader_begin(struct block_reader *r, struct input *in)
 
 int block_reader_peek(struct block_reader *r, size_t *size)
 {
+    r->changed = false;
     if (is_stream(r))
         return slice_copies_peek(&r->copies, size);
     uint32_t inflated = 0;
@@ -200,6 +201,8 @@ bool block_reader_full(const struct block_reader *r)
 
 void block_reader_hand_out(struct block_reader *r, size_t size)
 {
+    if (r->changed)
+        return;
     uint8_t *place = bam_arena_take(r->arena, size);
     if (is_stream(r))
         slice_copies_hand_out(&r->copies, (uint64_t)(place - r->arena->base));
@@ -234,6 +237,7 @@ static int pass_rest(struct block_reader *r)
     a->bottom = a->walked;
     if (input_pass_rest(r->in, a->n_records - a->n_before, a->origin + a->walked) < 0)
         return -1;
+    r->changed = true;
     return slice_copies_begin(&r->copies, r->in, a) < 0 ? -1 : 1;
 }
 
@@ -276,6 +280,8 @@ static int record_is_cut(const struct block_reader *r)
 int block_reader_end(struct block_reader *r)
 {
     struct bam_arena *a = r->arena;
+    if (r->changed)
+        return 1;
     int status = list_rest(r);
     if (status)
         return status < 0 ? -1 : pass_rest(r);

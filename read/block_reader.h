@@ -29,7 +29,8 @@ struct block_found;
 
 struct block_reader {
     struct block_reader_options opt;
-    struct input *in;       /* the input that is being read */
+    struct input *in;            /* the input that is being read */
+    bool changed;                /* since the last peek, the input has become a stream: the peeked block is void */
     struct bam_arena *arena;     /* the destination of its blocks; set by the main thread while no block is out */
     struct block_found *found;   /* one per slot of the source */
     struct slice_copies copies;  /* copies of the input's stream, if it has one */
@@ -61,7 +62,8 @@ int block_reader_peek(struct block_reader *reader, size_t *size);
 /* Returns whether a block must be taken back before the next one is handed out. */
 bool block_reader_full(const struct block_reader *reader);
 
-/* Hands out the peeked block of `size` bytes, for which the arena has room. */
+/* Hands out the peeked block of `size` bytes, for which the arena has room. If the input has become a stream since the
+ * block was peeked, it does nothing: the bytes of the block come again. */
 void block_reader_hand_out(struct block_reader *reader, size_t size);
 
 /* Returns how many more blocks must be taken back before all keys in the arena are in their places. */
@@ -69,14 +71,13 @@ uint32_t block_reader_behind(const struct block_reader *reader);
 
 /* Takes the oldest block back and lists its records in the arena. wait: works until the block is inflated. 1: done; 0:
  * no block is ready (with wait: no block is out, and all keys are in their places); -1: a bad block or record, or no
- * memory, and the error is recorded in the latch. If a name lacks its NUL, the input becomes a stream: peek again. The
- * block's keys may reach their places only when the source's slot is used again, or when this function returns 0 with
- * wait. */
+ * memory, and the error is recorded in the latch. If a name lacks its NUL, the input becomes a stream. The block's keys
+ * may reach their places only when the source's slot is used again, or when this function returns 0 with wait. */
 int block_reader_take(struct block_reader *reader, bool wait);
 
-/* Call it after the input's last block is taken back. 1: a name lacked its NUL, and the input continues as a stream.
- * -1: the input ends inside a record, or a stream gave other records than were taken; the error is recorded in the
- * latch. */
+/* Call it after the input's last block is taken back. 1: the input has become a stream since the last peek, and
+ * continues. -1: the input ends inside a record, or a stream gave other records than were taken; the error is recorded
+ * in the latch. */
 int block_reader_end(struct block_reader *reader);
 
 /* Returns the expected bytes of all records, estimated from the bytes read so far; 0: not known. */

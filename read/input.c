@@ -349,7 +349,8 @@ int inputs_open(struct inputs *inputs, const struct inputs_options *how)
     return 0;
 }
 
-/* Lets the order look at the first records. They must follow the header in memory for that: at most one block does. */
+/* Lets the order look at the first records, which must be in memory: the rest of the header's block, otherwise the
+ * first block after it. */
 static int learn(struct input *in, struct sort_rule *rule)
 {
     struct bam_header *h = &in->header;

@@ -21,7 +21,6 @@ enum {
 struct sampler {
     struct input_sample *s;
     const struct input *in;
-    struct latch *latch;
     struct bgzf_codec *codec;
     uint8_t *raw;                /* READ_SIZE bytes of the file */
     struct bam_key *found;       /* keys of one place */
@@ -92,8 +91,8 @@ static bool list_records(struct sampler *m, const struct bam_walk *walk)
     return true;
 }
 
-/* Inflates blocks from `at` on to the arena, and lists where they begin there. Returns the number of blocks. A block
- * that cannot be inflated ends the place: the sort will report it. */
+/* Inflates the blocks from `at` on into the arena, and lists where each begins in it. Returns the number of blocks.
+ * A block that cannot be inflated ends the place: the sort will report it. */
 static size_t sample_inflate(struct sampler *m, size_t at, size_t n, size_t most, uint64_t starts[BLOCKS_MAX])
 {
     struct bam_arena *a = &m->s->arena;
@@ -171,7 +170,7 @@ int input_sample_take(struct input_sample *s, const struct inputs *in, struct la
     size_t step = (in->n + FILES - 1) / FILES, n_files = (in->n + step - 1) / step;
     size_t places = PLACES / n_files > 2 ? PLACES / n_files : 2;
     double all = 0, seen = 0;
-    struct sampler m = {.s = s, .latch = latch};
+    struct sampler m = {.s = s};
     *s = (struct input_sample){0};
     for (size_t i = 0; i < in->n; i++)
         if (in->each[i].format->framing != INPUT_BGZF || in->each[i].format->size == 0 || in->each[i].by_region)

@@ -68,7 +68,8 @@ static int list(struct raw_records *r)
 
 /* ---- a record that is cut, or unlike others ---- */
 
-/* The number of bytes to append before the record can be judged again. 0: it is complete, or broken. */
+/* Returns how many more bytes of the record are needed before it can be looked at again. 0: it is complete, or
+ * broken. */
 static size_t missing(const struct raw_records *r)
 {
     const struct byte_buffer *part = &r->part;

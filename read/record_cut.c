@@ -27,7 +27,8 @@ static bool is_same(const char *a, size_t n_a, const char *b, size_t n_b)
     return strncmp(a, b, n_a < n_b ? n_a : n_b) == 0 && strnlen(a, n_a) == strnlen(b, n_b);
 }
 
-bool record_cut_same_name(const uint8_t *a, const uint8_t *b)
+/* Returns whether two records have the same name. One of the names may lack its NUL. */
+static bool have_same_name(const uint8_t *a, const uint8_t *b)
 {
     return is_same(bam_record_name(bam_record_at(a)), bam_record_at(a)->name_len, bam_record_name(bam_record_at(b)),
                    bam_record_at(b)->name_len);
@@ -227,7 +228,7 @@ static void cut_span(void *cut, const struct slice_span *span, struct chunk_cut 
     if (!b.any)
         return;
     keep_name(&c->carry, record_in(span, last));
-    while (last > first && record_cut_same_name(record_in(span, last - 1), record_in(span, last)))
+    while (last > first && have_same_name(record_in(span, last - 1), record_in(span, last)))
         last--;
     to->begin = (size_t)(record_in(span, first) - span->bytes);
     to->end = (size_t)(record_in(span, last) - span->bytes);
@@ -299,9 +300,9 @@ static struct bam_verdict check(const struct record_cut *c, struct record_walk *
     return verdict;
 }
 
-/* Prefetches as many bytes as the record at p has, but AHEAD bytes after it. The thread that inflated these bytes may
- * have left them in another cache, and the processor cannot foresee where the next records begin. n: bytes that may be
- * read at p. */
+/* Prefetches as many bytes as the record at p has, but those that begin AHEAD bytes after p. The thread that
+ * inflated these bytes may have left them in another cache, and the processor cannot foresee where the next records
+ * begin. n: bytes that may be read at p. */
 PREFETCH_FN void prefetch(const uint8_t *p, size_t n, size_t size)
 {
     enum { AHEAD = 1024 };                       /* three short records, some 0.1 us of work */
@@ -318,7 +319,7 @@ static void walk(const struct record_cut *c, uint32_t number, struct chunk *chun
     for (size_t at = 0; at < n; at += bam_record_size(bam_record_at(p + at))) {
         struct bam_verdict verdict = check(c, w, p + at, n - at, &record);
         bool ends = unit.n > 0 && (!record || verdict.fault || !c->opt.by_name
-                                   || !record_cut_same_name(unit.bytes, record));
+                                   || !have_same_name(unit.bytes, record));
         if (ends && end_unit(c, number, chunk, &unit, p + at) < 0)
             return;
         w->found.fault = record ? verdict.fault : BAM_OK;

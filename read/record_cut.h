@@ -102,7 +102,4 @@ bool record_cut_is_whole(const struct record_cut *cut);
 /* Continues the unit p[n] that an earlier input has left. Returns the number of its records. */
 uint64_t record_cut_go_on(struct record_cut *cut, const uint8_t *p, size_t n);
 
-/* Returns whether two records have the same name. One of the names may lack its NUL. */
-bool record_cut_same_name(const uint8_t *a, const uint8_t *b);
-
 #endif

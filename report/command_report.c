@@ -43,7 +43,8 @@ static bool is_dash(const char *path)
 
 int command_report_open(struct command_report *s, const struct report_request *request, struct latch *latch)
 {
-    *s = (struct command_report){.request = request, .report.fd = -1, .trace.fd = -1};
+    s->request = request;
+    s->report.fd = s->trace.fd = -1;
     if (request->format) {
         s->in = place_of_inputs(request);
         s->out_before = is_dash(request->output) ? report_place_of("", "-", STDOUT_FILENO).bytes : 0;

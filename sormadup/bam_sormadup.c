@@ -14,12 +14,12 @@
 #include "sormadup/bam_sormadup.h"
 #include "bam_sort.h"
 #include "base/engine.h"
-#include "base/machine.h"
 #include "base/clocks.h"
 #include "engine/driver.h"
 #include "sormadup/sormadup.h"
 #include "sormadup/sormadup_opts.h"
 
+/* markdup is opened when the sort has read all records (sormadup_begin_marking()): only then is its memory free. */
 static int open_all(struct sormadup *c)
 {
     return sormadup_open_output(c) < 0 || sormadup_open_inputs(c) < 0 || sormadup_open_collated(c) < 0
@@ -42,7 +42,7 @@ static void finish(struct sormadup *c, int n_threads)
     sorted_finish(&c->sorted, n_threads, c->d);  /* names the output */
     collated_finish(&c->collated, n_threads);
     marking_close(&c->marking);
-    sorted_stream_close(&c->merged);
+    sorted_slices_close(&c->merged);
     fixed_inputs_close(&c->fixed);
     orphans_close(c->orphans);
     inputs_close(&c->in);
@@ -54,9 +54,8 @@ int bam_sormadup(const struct sormadup_opts *opts)
     struct driver d = {.engine.latch = &latch};
     struct sormadup c = {.opts = opts, .common = &opts->common, .d = &d, .sorted.engine = &d.engine};
     int n_threads = 1;
-    machine_share_heaps();
-    if (command_report_open(&d.report, &opts->common.report, &latch) == 0 && open_all(&c) == 0)
-        n_threads = driver_run(&d, &opts->common, &c.use.in, work, &c);
+    if (open_all(&c) == 0)
+        n_threads = driver_run(&d, &opts->common, &c.sorted.in, work, &c);
     uint64_t records = sorted_tally(&c.sorted).n;
     finish(&c, n_threads);
     return driver_end(&d, records);

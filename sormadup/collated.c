@@ -62,7 +62,7 @@ int collated_open(struct collated *c, struct inputs *in, const struct collated_o
         return -1;
     if (bam_header_mark_sorted(c->sort.sam, &c->opts.order, false, version_of_both(), options->command_line) < 0)
         return latch_fail(options->engine->latch, "%s: the header could not be changed", engine_opts_input(behind));
-    if (inputs_of_stream(in, &c->sort.in, sorted_stream_records(&c->merged), c->sort.sam) < 0)
+    if (inputs_of_stream(in, &c->sort.in, sorted_slices_stream(&c->merged), c->sort.sam) < 0)
         return latch_fail(options->engine->latch, "out of memory");
     in->n_chunked = 0;                           /* this sort parses them */
     return 0;
@@ -72,12 +72,12 @@ int collated_read(struct collated *c)
 {
     if (!c->sort.engine)
         return 0;
-    return bam_sort_read(&c->sort) < 0 || sorted_stream_begin(&c->merged, &c->sort) < 0 ? -1 : 0;
+    return bam_sort_read(&c->sort) < 0 || sorted_slices_begin(&c->merged, &c->sort) < 0 ? -1 : 0;
 }
 
 void collated_finish(struct collated *c, int n_threads)
 {
     if (c->sort.engine)
         sorted_finish(&c->sort, n_threads, NULL);
-    sorted_stream_close(&c->merged);
+    sorted_slices_close(&c->merged);
 }

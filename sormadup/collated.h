@@ -13,7 +13,7 @@
 
 #include "engine/engine_opts.h"
 #include "sort/sorted.h"
-#include "sormadup/sorted_stream.h"
+#include "sormadup/sorted_slices.h"
 
 struct engine;
 
@@ -21,7 +21,7 @@ struct engine;
 struct collated {
     struct sorted sort;
     struct engine_opts opts;     /* options of this sort */
-    struct sorted_stream merged;
+    struct sorted_slices merged;
 };
 
 struct collated_options {

@@ -125,9 +125,9 @@ int sormadup_put_header(struct sormadup *c)
 
 int sormadup_begin_marking(struct sormadup *c)
 {
-    if (sorted_stream_begin(&c->merged, &c->sorted) < 0)
+    if (sorted_slices_begin(&c->merged, &c->sorted) < 0)
         return -1;
-    c->in_order = sorted_stream_records(&c->merged);
+    c->in_order = sorted_slices_stream(&c->merged);
     struct marking_options marking = {
         .opts = &c->opts->markdup,
         .source = &c->in_order,

@@ -9,7 +9,7 @@
 #include "sormadup/collated.h"
 #include "sormadup/fixed_inputs.h"
 #include "sormadup/orphans.h"
-#include "sormadup/sorted_stream.h"
+#include "sormadup/sorted_slices.h"
 
 struct driver;
 struct sormadup_opts;
@@ -35,7 +35,7 @@ struct sormadup {
     struct orphans *orphans;     /* hashes of reads whose mate is not beside them. If both reads of a pair are
                                   * there, the input is not grouped */
     struct sorted sorted;
-    struct sorted_stream merged;
+    struct sorted_slices merged;
     struct record_stream in_order;   /* the records of `merged` */
     struct marking marking;
 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "markdup/marked_flow.h"
 #include "sormadup/sormadup_memory.h"
-#include "sormadup/sorted_stream.h"
+#include "sormadup/sorted_slices.h"
 
 size_t sormadup_memory_least(int n_threads)
 {
-    return sorted_stream_memory(n_threads) + marked_flow_memory(n_threads, SORTED_SLICE);
+    return sorted_slices_memory(n_threads) + marked_flow_memory(n_threads, SORTED_SLICE);
 }
 
 size_t sormadup_memory_marking(const struct memory_rings *rings)

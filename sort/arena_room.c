@@ -10,13 +10,6 @@ void arena_room_begin(struct sorted *s)
     block_reader_set_arena(&s->reader, s->arenas.filled);
 }
 
-void arena_room_watch(struct sorted *s)
-{
-    uint64_t taken = arenas_taken(&s->arenas);
-    if (memory_watch_due(&s->watch, taken))
-        memory_watch_look(&s->watch, taken, arenas_with_keys(&s->arenas, block_reader_expected(&s->reader)));
-}
-
 uint64_t arena_room_to_come(const struct sorted *s)
 {
     uint64_t come = block_reader_to_come(&s->reader), fit = arenas_records_to_fit(&s->arenas);
@@ -47,6 +40,25 @@ static int begin_run(struct sorted *s, const struct bam_arena *arena)
     return 0;
 }
 
+/* Begins to spill the older arena early, so that no thread waits for it when the younger one is full. */
+static int hurry(struct sorted *s)
+{
+    const struct bam_arena *older = arenas_other(&s->arenas);
+    if (s->spill.spilling || bam_arena_empty(older))
+        return 0;
+    struct spill_outlook now = outlook(s);
+    int leaves = spill_policy_hurry(&s->spill, &now);
+    return leaves > 0 ? begin_run(s, older) : leaves;
+}
+
+int arena_room_watch(struct sorted *s)
+{
+    uint64_t taken = arenas_taken(&s->arenas);
+    if (memory_watch_due(&s->watch, taken))
+        memory_watch_look(&s->watch, taken, arenas_with_keys(&s->arenas, block_reader_expected(&s->reader)));
+    return hurry(s);
+}
+
 int arena_room_end_run(struct sorted *s)
 {
     if (!s->spill.spilling)
@@ -55,16 +67,6 @@ int arena_room_end_run(struct sorted *s)
         return -1;
     arenas_empty_other(&s->arenas, s->spill.sizes.arena_size);
     return 0;
-}
-
-int arena_room_hurry(struct sorted *s)
-{
-    const struct bam_arena *older = arenas_other(&s->arenas);
-    if (s->spill.spilling || bam_arena_empty(older))
-        return 0;
-    struct spill_outlook now = outlook(s);
-    int leaves = spill_policy_hurry(&s->spill, &now);
-    return leaves > 0 ? begin_run(s, older) : leaves;
 }
 
 /* ------------------------------------------------------- the arenas change */

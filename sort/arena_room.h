@@ -10,22 +10,22 @@
 
 struct sorted;
 
+/* ---- in the order in which a sort calls them ---- */
+
 /* Call it once, before the first block. */
 void arena_room_begin(struct sorted *sorted);
-
-/* Warns, once, if the records will take more memory than the machine has. */
-void arena_room_watch(struct sorted *sorted);
-
-/* Returns how many records will still come before all threads have to wait for the last sublists: at the end of the
- * input or, if arenas are spilled, when this arena is full. */
-uint64_t arena_room_to_come(const struct sorted *sorted);
-
-/* Begins to spill the older arena early, so that no thread waits for it when the younger one is full. -1: stop. */
-int arena_room_hurry(struct sorted *sorted);
 
 /* Makes room for size bytes of records: in the filled arena, if the rest of it is worth filling, or in the other one.
  * Call it when no block is handed out. -1: stop. */
 int arena_room_make(struct sorted *sorted, size_t size);
+
+/* Call it for each block that is handed out. Warns, once, if the records will take more memory than the machine has.
+ * Begins to spill the older arena before the younger one is full, if otherwise threads would wait. -1: stop. */
+int arena_room_watch(struct sorted *sorted);
+
+/* Returns how many records will still come before all threads have to wait for the last sublists: at the end of the
+ * input or, if arenas are spilled, when this arena is full. */
+uint64_t arena_room_to_come(const struct sorted *sorted);
 
 /* Helps with tasks until the run that is being written is complete, if there is one. Then its arena is empty. -1:
  * stop. */

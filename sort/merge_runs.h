@@ -16,11 +16,9 @@ struct merge_runs {
                                   * any slice is left */
     bool one_is_enough;          /* a range ends where a run's next slice is missing: some slices are very large, or
                                   * come from slow files */
+    const bool *out_of_order;    /* becomes true when a record is found out of order: records that are already merged
+                                  * stay merged, and from there on the merge is greedy (greedy_merge.h). NULL: never */
     void *reader;                /* the first argument of each function */
-
-    /* Returns whether all records read from the runs so far are in order. NULL: they are. When this becomes false,
-     * records that are already merged stay merged; from there on the merge is greedy (greedy_merge.h). */
-    bool (*in_order)(const void *reader);
 
     /* Returns whether the run has this slice. *key is the sort key of its first record; the slice need not be in
      * memory. It is called for the first slice, and for a slice whose predecessor was ready. */

@@ -319,7 +319,7 @@ static void end_range(struct range_plan *p, const struct run_cut *to, struct pla
 bool range_plan_is_out_of_order(const struct range_plan *p)
 {
     const struct merge_runs *runs = p->opt.runs;
-    return runs->n && runs->in_order && !runs->in_order(runs->reader);
+    return runs->n && runs->out_of_order && *runs->out_of_order;
 }
 
 /* Does not wait for a second slice if one slice is enough. */

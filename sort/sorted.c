@@ -221,6 +221,24 @@ int sorted_put_header(const struct sorted *s, struct written *to)
     return written_header(to, s->sam, &s->opts->order, arenas_unplaced(&s->arenas), arenas_beyond(&s->arenas));
 }
 
+/* A range is the keys from one value to another, which a task merged from all sublists and runs. Its list only points
+ * at records; the deflate task of each block copies them together. */
+static int next(void *sorted, struct record_list *list)
+{
+    return merge_ring_next(((struct sorted *)sorted)->merge, list);
+}
+
+static int end(void *sorted, struct tally *given)
+{
+    *given = sorted_tally(sorted);
+    return 0;
+}
+
+struct list_stream sorted_stream(struct sorted *s)
+{
+    return (struct list_stream){next, end, s};
+}
+
 /* ----------------------------------------------------------------- closing */
 
 enum { N_CLOSED = 5 };           /* number of parts that are slow to close */

@@ -13,6 +13,7 @@
 #include "sort/arenas.h"
 #include "sort/sort_tasks.h"
 #include "sort/spill_policy.h"
+#include "write/list_stream.h"
 
 struct driver;
 struct engine;
@@ -85,6 +86,9 @@ int sorted_put_header(const struct sorted *sorted, struct written *to);
 
 /* Opens sorted->merge for all records that were read, and reports it. -1: stop. */
 int sorted_merge(struct sorted *sorted);
+
+/* The merged records, range by range, when sorted_merge() has begun. Its end gives the tally of what was read. */
+struct list_stream sorted_stream(struct sorted *sorted);
 
 /* ---- the steps of sorted_merge() ---- */
 

@@ -9,10 +9,8 @@
  * records in sequence count on the main thread (stats/counted.h). Only the counts are kept; the records are not. With
  * an index, idxstats prints what it says and reads no record. */
 #include "stats/bam_stats.h"
-#include <stdlib.h>
 #include "hts/hts_file.h"
 #include "base/engine.h"
-#include "base/machine.h"
 #include "base/message.h"
 #include "base/clocks.h"
 #include "read/input_format.h"
@@ -23,48 +21,19 @@
 
 struct bam_stats {
     struct counted counted;
-    struct out_file out;         /* the text, to standard output */
-    struct counted_files files;  /* further output files */
     hts_idx_t *index;            /* idxstats prints it; NULL: records are counted */
 };
-
-static int print(void *stats, FILE *to)
-{
-    struct bam_stats *s = stats;
-    struct counted *c = &s->counted;
-    if (!s->index) {
-        int status = counts_print(c->counts, 0, to);
-        if (status == 0)
-            c->d->out.numbers = counts_numbers(c->counts);
-        return status;
-    }
-    idxstats_print_index(s->index, c->in.each->header.sam, to);
-    return 0;
-}
-
-static void put_text(struct bam_stats *s)
-{
-    struct latch *latch = s->counted.d->engine.latch;
-    bool has_files = !s->index;
-    if (out_file_open(&s->out, "-", latch) == 0
-        && (!has_files || counted_files_write(&s->files, s->counted.counts, 0, latch) == 0)
-        && out_text_print(&s->out, print, s, latch) == 0 && out_file_finish(&s->out, latch) == 0) {
-        latch_hide_signals(true);                /* all files get their names, or none */
-        counted_files_commit(&s->files, latch);
-        latch_hide_signals(false);
-    }
-    counted_files_abandon(&s->files);            /* after a signal, driver_run() does not return */
-}
 
 static void work(void *stats)
 {
     struct counted *c = &((struct bam_stats *)stats)->counted;
+    struct written *out = &c->d->out;
     int more = counted_begin(c) < 0 ? -1 : 1;
     clocks_phase(c->d->engine.clocks, PHASE_READ);
     while (more > 0)
         more = counted_next(c);
-    if (more == 0 && counted_end(c) == 0)
-        put_text(stats);
+    if (more == 0 && counted_end(c) == 0 && out_file_open(out->counted, "-", c->d->engine.latch) == 0)
+        written_counts(out, c->counts);
 }
 
 /* Loads the index if the options allow it and it exists. Otherwise returns NULL. */
@@ -84,22 +53,34 @@ static hts_idx_t *find_index(const struct counted *c)
     return index;
 }
 
+static int print_index(void *stats, FILE *to)
+{
+    const struct bam_stats *s = stats;
+    idxstats_print_index(s->index, s->counted.in.each->header.sam, to);
+    return 0;
+}
+
+static void put_index(struct bam_stats *s)
+{
+    struct latch *latch = s->counted.d->engine.latch;
+    struct out_file *out = s->counted.d->out.counted;
+    if (out_file_open(out, "-", latch) == 0)
+        out_text_print(out, print_index, s, latch);
+}
+
 int bam_stats(const struct stats_opts *opts)
 {
     struct latch latch = {0};
-    struct driver d = {.engine.latch = &latch, .out = WRITTEN_CLOSED};
-    struct bam_stats s = {.counted = {.d = &d, .opts = opts}, .out.fd = -1};
-    machine_share_heaps();
-    if (command_report_open(&d.report, &opts->common.report, &latch) == 0 && driver_begin(&d, &opts->common) == 0
-        && counted_open(&s.counted) == 0) {
+    struct driver d = {.engine.latch = &latch};
+    struct bam_stats s = {.counted = {.d = &d, .opts = opts}};
+    if (driver_begin(&d, &opts->common) == 0 && counted_open(&s.counted) == 0) {
         if ((s.index = find_index(&s.counted)))
-            put_text(&s);
+            put_index(&s);
         else
             driver_run(&d, &opts->common, &s.counted.in, work, &s);
     }
     uint64_t n = s.counted.chunks ? chunk_reader_counts(s.counted.chunks)->n : 0;
-    out_file_abandon(&s.out);
-    counted_files_close(&s.files);
+    driver_finish(&d);
     hts_idx_destroy(s.index);
     counted_close(&s.counted);
     return driver_end(&d, n);

@@ -31,7 +31,7 @@
 #include "write/record_sink.h"
 #include "order/sublist_sort.h"
 #include "markdup/marked_store.h"
-#include "sormadup/sorted_stream.h"
+#include "sormadup/sorted_slices.h"
 #include "read/chunk_reader.h"
 #include "read/fixed_records.h"
 #include "sort/spill_slice.h"
@@ -184,13 +184,13 @@ int __wrap_chunk_reader_take(struct chunk_reader *chunks, struct record_slice *s
     return result;
 }
 
-int __real_sorted_stream_take(struct sorted_stream *source, struct record_slice *slice);
-int __wrap_sorted_stream_take(struct sorted_stream *source, struct record_slice *slice);
+int __real_sorted_slices_take(struct sorted_slices *source, struct record_slice *slice);
+int __wrap_sorted_slices_take(struct sorted_slices *source, struct record_slice *slice);
 
 /* The slice is not read. */
-int __wrap_sorted_stream_take(struct sorted_stream *source, struct record_slice *slice)
+int __wrap_sorted_slices_take(struct sorted_slices *source, struct record_slice *slice)
 {
-    int result = __real_sorted_stream_take(source, slice);
+    int result = __real_sorted_slices_take(source, slice);
     if (result == 0 && strikes("collated", "drop"))
         slice->n = slice->records.n = 0;
     return result;

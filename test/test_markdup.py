@@ -332,7 +332,7 @@ PAIR = ONE % ("%s", 99, 5, "=", 50, "%s")
 HEAD = "@HD\tVN:1.6\tSO:%s\n@SQ\tSN:c\tLN:1000\n"
 # Records, options, the text of the message, and the number of the record in it (0: it has none).
 ERRORS = {
-    "by_name": (HEAD % "queryname" + SINGLE % "", [], "queryname", 0),
+    "by_name": (HEAD % "queryname" + SINGLE % "", [], "it is sorted by name", 0),
     "unsorted": (HEAD % "coordinate" + SINGLE % "" + ONE % ("b", 0, 4, "*", 0, ""), [], "sorted", 2),
     "no_mc": (HEAD % "coordinate" + SINGLE % "" + PAIR % ("a", ""), [], "samtools markdup: error, no MC tag. Please run samtools "
               "fixmate on file first. in.sam: record 2 (a): markdup is unable to assign pair hash key", 2),

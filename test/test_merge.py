@@ -408,9 +408,11 @@ def test_inversion_of_long_records_is_overlooked(tmp_path):
         assert read_bam(p.stdout).body == b"".join(greedy(recs)), (args, env)
 
 
-def test_index_of_a_merge_that_is_out_of_order_is_not_refused_in_one_line(tmp_path):
+@pytest.mark.parametrize("skipped", [1, 250000000], ids=["short", "beyond-its-reference"])
+def test_index_of_a_merge_that_is_out_of_order_is_not_refused_in_one_line(tmp_path, skipped):
     """The warning of the merge comes first. htslib would add a line of its own."""
-    path, out = bam_of(tiny_at([5, 9, 3], b"a"), tmp_path / "in.bam"), tmp_path / "out"
+    late = bamgen.record("late", pos=3, cigar=[(2, "M"), (skipped, "N"), (2, "M")], bin=0)
+    path, out = bam_of([*tiny_at([5, 9], b"a"), late], tmp_path / "in.bam"), tmp_path / "out"
     p = run(["merge", "--write-index", "-o", out, path])
     lines = p.stderr.splitlines()
     assert p.returncode == 1 and len(lines) == 2 and not out.exists(), p.stderr

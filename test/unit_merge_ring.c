@@ -520,7 +520,7 @@ static struct merge_ring_options example_options(struct example *e, const struct
     example_fill(e);
     return (struct merge_ring_options){
         .arenas = {&empty},
-        .runs = {2, 4, 0, false, e, NULL, example_first_key, example_ready, example_slice, NULL, NULL, example_leave,
+        .runs = {2, 4, 0, false, NULL, e, example_first_key, example_ready, example_slice, NULL, NULL, example_leave,
                  example_refill, example_help},
         .n_ranges = 4,
         .n_records = 200,

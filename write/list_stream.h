@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The output of a command's last producer: lists of records in output order. One loop, written_put(), puts them into
- * the sink for all commands. */
+/* The output of a command's last producer: lists of records in output order. One loop, in written_all(), puts them
+ * into the sink for all commands. */
 #ifndef LIST_STREAM_H
 #define LIST_STREAM_H
 

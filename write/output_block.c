@@ -34,7 +34,7 @@ static uint32_t records_max(enum sink_form form, int level)
 
 _Static_assert((int)RECORD_CHECKSUM_SEGMENT == (int)BGZF_FILL, "a block holds one segment of a long record");
 
-/* As the segment of a record_ref: header bytes, not counted in the checksum. */
+/* The segment of a record_ref that has bytes of the header. The checksum does not include them. */
 static const uint16_t NO_RECORD = UINT16_MAX;
 
 /* The contents of a slot's block. It is usually a part of a merged list, and the main thread reads no record. Where two

@@ -235,38 +235,30 @@ int written_samtools(struct out_file *out, struct samtools_checksum *sum, const 
     return out_text_print(out, print_checksum, &printed, latch);
 }
 
-static int write_counted(struct written *f)
+int written_counts(struct written *f, struct counts *counts)
 {
-    struct printed printed = {.counts = f->counts};
+    struct printed printed = {.counts = counts};
     int status = 0;
     for (; printed.number < f->request->n_counters && status == 0; printed.number++) {
-        status = counted_files_write(&f->more, f->counts, printed.number, f->engine->latch);
+        status = counted_files_write(&f->more, counts, printed.number, f->engine->latch);
         if (status == 0)
             status = out_text_print(&f->counted[printed.number], print_counts, &printed, f->engine->latch);
     }
-    if (f->counts && status == 0)
-        f->numbers = counts_numbers(f->counts);
+    if (counts && status == 0)
+        f->numbers = counts_numbers(counts);
     return status;
 }
 
-int written_put(struct written *f, const struct list_stream *stream)
-{
-    struct record_list list;
-    int found;
-    while ((found = stream->next(stream->producer, &list)) > 0)
-        if (record_sink_put(f->sink, &list) < 0)
-            return -1;
-    return found;
-}
-
-int written_finish(struct written *f, struct tally in)
+/* Finishes the sink and the index, compares the records that went through the sink with those that came in, and writes
+ * the checksum and the counts. */
+static int finish(struct written *f, struct tally in)
 {
     if (record_sink_finish(f->sink) < 0 || (f->bam_index && bam_index_save(f->bam_index, f->engine->latch) < 0))
         return -1;
     struct tally out = {.n = record_sink_count(f->sink), .checksum = record_sink_checksum(f->sink)};
     if (tally_compare(in, out, "in the output", f->input, f->engine->latch) < 0)
         return -1;
-    if (write_counted(f) < 0)
+    if (written_counts(f, f->counts) < 0)
         return -1;
     if (f->samtools)
         return written_samtools(&f->checksum, f->samtools, f->request->path, f->engine->latch);
@@ -275,8 +267,13 @@ int written_finish(struct written *f, struct tally in)
 
 int written_all(struct written *f, const struct list_stream *stream)
 {
+    struct record_list list;
     struct tally given;
-    return written_put(f, stream) < 0 || stream->end(stream->producer, &given) < 0 ? -1 : written_finish(f, given);
+    int found;
+    while ((found = stream->next(stream->producer, &list)) > 0)
+        if (record_sink_put(f->sink, &list) < 0)
+            return -1;
+    return found < 0 || stream->end(stream->producer, &given) < 0 ? -1 : finish(f, given);
 }
 
 /* ----------------------------------------------------------------- the end */

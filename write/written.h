@@ -49,7 +49,7 @@ struct written {
  * record_sink_open(). input: the name of the first input, for messages. -1: failed, and the error is recorded in the
  * latch; close the files in any case. */
 int written_open(struct written *written, const struct output_request *request, const struct memory_rings *rings,
-                    const char *input, const struct engine *engine);
+                 const char *input, const struct engine *engine);
 
 /* Returns whether the output is CRAM that takes bases from references. */
 bool written_takes_reference(const htsFormat *format);
@@ -72,23 +72,20 @@ int written_prepare(struct written *written, sam_hdr_t *sam, int n_held, const s
  * bam_header_mark_sorted(). beyond: as in record_sink_header(). sam must live as long as the files are open. -1:
  * failed, and the error is recorded in the latch. */
 int written_header(struct written *written, sam_hdr_t *sam, const struct sort_order *order, bool unplaced,
-                      bool beyond);
+                   bool beyond);
 
 /* For BAM: lets the sink add its blocks to the index, which becomes that of the output. written_header() does so if the
  * request names an index. -1: out of memory, also if index is NULL, and the error is recorded in the latch. */
 int written_index(struct written *written, struct bam_index *index);
 
-/* Puts all records of the stream to the sink. -1: failed, and the error is recorded in the latch. */
-int written_put(struct written *written, const struct list_stream *stream);
-
-/* Finishes the sink and the index, compares the records that went through the sink with those that came in, and writes
- * the checksum and the counts. Call it when all records are in the sink. -1: failed, and the error is recorded in the
- * latch. */
-int written_finish(struct written *written, struct tally in);
-
-/* Puts the stream, compares the tallies at its end, and finishes. -1: failed, and the error is recorded in the
+/* Puts all records of the stream to the sink. At its end, compares the records that went through the sink with those
+ * that came in, and completes the index, the checksum and the counts. -1: failed, and the error is recorded in the
  * latch. */
 int written_all(struct written *written, const struct list_stream *stream);
+
+/* Prints the text of each counter of the request to its file, which is open, and writes the counter's further files.
+ * counts: their counts; NULL: the request has no counters. -1: failed, and the error is recorded in the latch. */
+int written_counts(struct written *written, struct counts *counts);
 
 /* Puts all files in place. -1: failed, and the error is recorded in the latch. */
 int written_commit(struct written *written);

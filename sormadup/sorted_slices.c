@@ -4,14 +4,14 @@
 #include "base/latch.h"
 #include "base/clocks.h"
 #include "sort/merge_ring.h"
-#include "sormadup/sorted_stream.h"
+#include "sormadup/sorted_slices.h"
 #include "read/record_slice.h"
 
 /* Runs in the task of a range. Records that it could not copy are missing, which is also noticed at the end. */
 static void copy(void *stream, uint32_t index, const struct record_list *list)
 {
     enum { AHEAD = 4 };          /* records that are prefetched: they are scattered over the arena */
-    const struct sorted_stream *s = stream;
+    const struct sorted_slices *s = stream;
     struct record_slice *to = &s->slices[index];
     enum bam_fault fault = BAM_OK;
     size_t bytes = 0;
@@ -31,17 +31,17 @@ static void copy(void *stream, uint32_t index, const struct record_list *list)
         latch_fail(s->sorted->engine->latch, "out of memory for merged records");
 }
 
-enum chunk_state sorted_stream_advance(void *stream)
+enum chunk_state sorted_slices_advance(void *stream)
 {
-    const struct sorted_stream *s = stream;
+    const struct sorted_slices *s = stream;
     int ready = merge_ring_advance(s->sorted->merge);
     return ready > 0 ? CHUNK_MADE : ready == 0 ? CHUNK_AWAITED
          : latch_tripped(s->sorted->engine->latch) ? CHUNK_FAILED : CHUNK_NONE;
 }
 
-int sorted_stream_take(void *stream, struct record_slice *slice)
+int sorted_slices_take(void *stream, struct record_slice *slice)
 {
-    struct sorted_stream *s = stream;
+    struct sorted_slices *s = stream;
     struct record_list list;
     if (merge_ring_next(s->sorted->merge, &list) <= 0)
         return latch_tripped(s->sorted->engine->latch) ? -1 : 0;
@@ -54,9 +54,9 @@ int sorted_stream_take(void *stream, struct record_slice *slice)
     return 0;
 }
 
-bool sorted_stream_help(void *stream)
+bool sorted_slices_help(void *stream)
 {
-    const struct sorted_stream *s = stream;
+    const struct sorted_slices *s = stream;
     return merge_ring_help(s->sorted->merge);
 }
 
@@ -67,7 +67,7 @@ static uint32_t count_slices(int n_threads)
     return (uint32_t)n_threads + SLICES_MORE;
 }
 
-size_t sorted_stream_memory(int n_threads)
+size_t sorted_slices_memory(int n_threads)
 {
     enum { RECORD = 256 };       /* usual bytes of a record */
     return count_slices(n_threads) * record_slice_memory(SORTED_SLICE, SORTED_SLICE / RECORD);
@@ -81,11 +81,11 @@ static size_t records_of_slice(const struct sorted *s)
 }
 
 /* A range that needs another pass makes all others wait for it: a range of runs has as much as one of their slices. */
-static int open_copies(struct sorted_stream *s, struct sorted *sorted, struct merge_ring_options *how)
+static int open_copies(struct sorted_slices *s, struct sorted *sorted, struct merge_ring_options *how)
 {
     uint32_t most = count_slices(how->engine->n_threads);
     how->n_ranges = how->n_ranges < most ? how->n_ranges : most;
-    *s = (struct sorted_stream){.sorted = sorted, .n_slices = how->n_ranges};
+    *s = (struct sorted_slices){.sorted = sorted, .n_slices = how->n_ranges};
     how->copy = copy;
     how->arg = s;
     how->n_bytes = 2 * (sorted->plan.slice_size > SORTED_SLICE ? sorted->plan.slice_size : (size_t)SORTED_SLICE);
@@ -95,7 +95,7 @@ static int open_copies(struct sorted_stream *s, struct sorted *sorted, struct me
     return s->slices ? 0 : latch_fail(sorted->engine->latch, "out of memory");
 }
 
-int sorted_stream_begin(struct sorted_stream *s, struct sorted *sorted)
+int sorted_slices_begin(struct sorted_slices *s, struct sorted *sorted)
 {
     struct merge_ring_options how;
     if (sorted_prepare_merge(sorted, &how, false) < 0 || open_copies(s, sorted, &how) < 0
@@ -105,17 +105,17 @@ int sorted_stream_begin(struct sorted_stream *s, struct sorted *sorted)
     return 0;
 }
 
-void sorted_stream_close(struct sorted_stream *s)
+void sorted_slices_close(struct sorted_slices *s)
 {
     for (uint32_t i = 0; s->slices && i < s->n_slices; i++)
         record_slice_free(&s->slices[i]);
     free(s->slices);
-    *s = (struct sorted_stream){.taken = s->taken};
+    *s = (struct sorted_slices){.taken = s->taken};
 }
 
-int sorted_stream_end(void *stream, struct tally *given)
+int sorted_slices_end(void *stream, struct tally *given)
 {
-    const struct sorted_stream *s = stream;
+    const struct sorted_slices *s = stream;
     *given = s->taken;
     return tally_compare(bam_arena_tally(s->sorted->arenas.filled), s->taken, "in the merge",
                          s->sorted->in.each->name, s->sorted->engine->latch);
