@@ -14,7 +14,7 @@
 
 struct cigar_span { int64_t ref, query; };
 
-static struct cigar_span cigar_span(const uint8_t *cigar, uint32_t n)
+static inline struct cigar_span cigar_span(const uint8_t *cigar, uint32_t n)
 {
     struct cigar_span span = {0, 0};
     for (uint32_t i = 0; i < n; i++) {
@@ -85,7 +85,7 @@ static bool is_placeholder(const uint8_t *op, uint32_t l_seq)
 
 /* Finds the CG tag that holds the real CIGAR of r. Returns its type byte, or NULL. The conditions are those under which
  * htslib moves that CIGAR (SAMv1 section 4.2.2). */
-static const uint8_t *real_cigar(const struct bam_record *r, uint32_t *n, int *bad)
+static inline const uint8_t *real_cigar(const struct bam_record *r, uint32_t *n, int *bad)
 {
     uint32_t n_cigar = load_le16(r->n_cigar), l_seq = load_le32(r->seq_len);
     *bad = 0;
