@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The driver of `stats`, `flagstat` and `idxstats`, which count the records of a file.
+/* The driver of `stats`, `flagstat`, `idxstats` and `coverage`, which count the records of a file.
  *
  *   in.bam --> blocks --> chunks ----> counts ---> text
  *              inflate    counted by   joined in   printed
@@ -23,7 +23,7 @@
 
 struct bam_stats {
     struct counted counted;
-    struct out_file out;         /* the text, to standard output */
+    struct out_file out;         /* the text */
     struct counted_files files;  /* further output files */
     hts_idx_t *index;            /* idxstats prints it; NULL: records are counted */
 };
@@ -46,11 +46,12 @@ static void put_text(struct bam_stats *s)
 {
     struct latch *latch = s->counted.d->engine.latch;
     bool has_files = !s->index;
-    if (out_file_open(&s->out, "-", latch) == 0
+    if (out_file_open(&s->out, s->counted.opts->common.out.path, latch) == 0
         && (!has_files || counted_files_write(&s->files, s->counted.counts, 0, latch) == 0)
         && out_text_print(&s->out, print, s, latch) == 0 && out_file_finish(&s->out, latch) == 0) {
         latch_hide_signals(true);                /* all files get their names, or none */
-        counted_files_commit(&s->files, latch);
+        if (counted_files_commit(&s->files, latch) == 0)
+            out_file_commit(&s->out, latch);
         latch_hide_signals(false);
     }
     counted_files_abandon(&s->files);            /* after a signal, driver_run() does not return */
