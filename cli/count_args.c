@@ -90,8 +90,8 @@ int count_args_settle(struct engine_args *args)
     if (!args->stats && !args->flagstat && !args->idxstats && !args->coverage)
         return 0;
     if (args->o->check)
-        return message_mistake("--stats, --flagstat, --idxstats and --coverage count written records, but --check writes "
-                               "nothing");
+        return message_mistake("--stats, --flagstat, --idxstats and --coverage count written records, but "
+                               "--check writes nothing");
     size_t text = sizeof "stats" + 2 * strlen(given) + strlen(out->path) + 3;
     struct counter_settings *s = count_args_open(out, OPTION_WORDS_MOST + 2, text);
     if (!s)
@@ -100,6 +100,7 @@ int count_args_settle(struct engine_args *args)
         return message_mistake("--coverage needs coordinate order");
     args->stats_args = given;
     s->coverage = coverage_settings_default();
+    s->coverage.no_quals = out->format.format == cram;
     s->idxstats = (struct idxstats_settings){
         .as_index = out->format.format == bam && args->write_index, .any_order = true, .path = out->path};
     if (args->stats && split_stats(args, s, (char *)(s->words + OPTION_WORDS_MOST + 2)) < 0)

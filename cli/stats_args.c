@@ -109,7 +109,9 @@ static enum engine_args_result parse(struct stats_opts *opts, struct stats_words
         result = settle_operands(opts, &args, own->has_index, argv + optind, argc - optind);
     if (result != ENGINE_ARGS_RUN)
         return result;
-    return want_fields(o, fields) < 0 ? ENGINE_ARGS_ERROR : count_args_open(&o->out, 0, 0) ? ENGINE_ARGS_RUN : engine_args_no_memory();
+    if (want_fields(o, fields) < 0)
+        return ENGINE_ARGS_ERROR;
+    return count_args_open(&o->out, 0, 0) ? ENGINE_ARGS_RUN : engine_args_no_memory();
 }
 
 enum engine_args_result flagstat_args_parse(struct stats_opts *opts, int argc, char **argv)
@@ -154,10 +156,15 @@ enum engine_args_result coverage_args_parse(struct stats_opts *opts, int argc, c
     s->coverage = coverage_settings_default();
     enum engine_args_result result = engine_args_read(&args, &coverage_command, &opts->common, argc, argv);
     out->counter_settings = s;
-    count_args_add(out, NULL, coverage_counter(&s->coverage));
+    bool has_file = args.coverage && strcmp(args.coverage, "-") != 0;
+    count_args_add(out, has_file ? args.coverage : NULL, coverage_counter(&s->coverage));
     if (result == ENGINE_ARGS_RUN && argc - optind > 1)
         return ENGINE_ARGS_HAND_ON;
-    return result == ENGINE_ARGS_RUN ? settle_operands(opts, &args, false, argv + optind, argc - optind) : result;
+    if (result == ENGINE_ARGS_RUN)
+        result = settle_operands(opts, &args, false, argv + optind, argc - optind);
+    int fields = SAM_FLAG | SAM_RNAME | SAM_POS | SAM_MAPQ | SAM_CIGAR | SAM_SEQ;    /* as samtools: QUAL only for -Q */
+    fields |= s->coverage.min_quality > 0 ? SAM_QUAL : 0;
+    return result == ENGINE_ARGS_RUN && want_fields(&opts->common, fields) < 0 ? ENGINE_ARGS_ERROR : result;
 }
 
 /* ------------------------------------------------------------------- stats */

@@ -152,16 +152,16 @@ static const struct option_row coverage_options[] = {
     FLAGS_ROW("excl-flags", filtered, ""),
     LEAST_ROW('d', "depth", depth, "reads at a time; 0: all [1000000]"),
     OPTION_HEADING("Output"),
-    OPTION('o', "output", "FILE", WRITES(engine_args_output), "write to FILE instead of standard output"),
+    OPTION('o', "output", "FILE", OUTPUT_FILE(OPTION_IN(OPTION_ARGS, struct engine_args, coverage)),
+           "write to FILE instead of standard output"),
     OPTION('H', "no-header", NULL, SETS(OWN(no_header)), "no line with the names of the columns"),
     OPTION_HEADING("Other"),
     ENGINE(REFERENCE), STATS_COMMON_ROWS, OPTION('h', "help", NULL, .kind = OPTION_HELP, "print this text"),
-    STATS_BEYOND_ROWS,
-    OPTION_LIST("Run by upstream samtools, as are several inputs:"),
-    OPTION('b', "bam-list", "FILE", HANDED_ON, NULL), OPTION(0, "min-depth", "INT", HANDED_ON, NULL),
-    OPTION('m', "histogram", NULL, HANDED_ON, NULL), OPTION('D', "plot-depth", NULL, HANDED_ON, NULL),
-    OPTION('A', "ascii", NULL, HANDED_ON, NULL), OPTION('w', "n-bins", "INT", HANDED_ON, NULL),
-    OPTION('r', "region", "REG", HANDED_ON, NULL), OPTION_END,
+    OPTION('b', "bam-list", "FILE", HANDED_ON, ""), OPTION(0, "min-depth", "INT", HANDED_ON, ""),
+    OPTION('m', "histogram", NULL, HANDED_ON, ""), OPTION('D', "plot-depth", NULL, HANDED_ON, ""),
+    OPTION('A', "ascii", NULL, HANDED_ON, ""), OPTION('w', "n-bins", "INT", HANDED_ON, ""),
+    OPTION('r', "region", "REG", HANDED_ON, ""),
+    STATS_BEYOND_ROWS, OPTION_END,
 };
 
 const struct engine_command coverage_command = {
@@ -170,7 +170,8 @@ const struct engine_command coverage_command = {
     .usage = "Usage: samtools coverage [options...] <in.bam>\n"
              "Prints for each reference how many reads it has, how much of it they cover, and how well, on as many\n"
              "threads as -@ gives. The records must be sorted by coordinate. - is standard input.\n\n",
-    .more = STATS_MORE("coverage"),
+    .more = "Histograms, regions (-r), -b, --min-depth and several inputs are run by upstream samtools.\n"
+            STATS_MORE("coverage"),
     .more_threads = 1,
 };
 

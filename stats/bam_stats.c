@@ -46,8 +46,7 @@ static void put_text(struct bam_stats *s)
 {
     struct latch *latch = s->counted.d->engine.latch;
     bool has_files = !s->index;
-    if (out_file_open(&s->out, s->counted.opts->common.out.path, latch) == 0
-        && (!has_files || counted_files_write(&s->files, s->counted.counts, 0, latch) == 0)
+    if ((!has_files || counted_files_write(&s->files, s->counted.counts, 0, latch) == 0)
         && out_text_print(&s->out, print, s, latch) == 0 && out_file_finish(&s->out, latch) == 0) {
         latch_hide_signals(true);                /* all files get their names, or none */
         if (counted_files_commit(&s->files, latch) == 0)
@@ -66,6 +65,7 @@ static void work(void *stats)
         more = counted_next(c);
     if (more == 0 && counted_end(c) == 0)
         put_text(stats);
+    out_file_abandon(&((struct bam_stats *)stats)->out);
 }
 
 /* Loads the index if the options allow it and it exists. Otherwise returns NULL. */
@@ -90,9 +90,10 @@ int bam_stats(const struct stats_opts *opts)
     struct latch latch = {0};
     struct driver d = {.engine.latch = &latch, .out = WRITTEN_CLOSED};
     struct bam_stats s = {.counted = {.d = &d, .opts = opts}, .out.fd = -1};
+    const char *path = opts->common.out.counted[0];
     machine_share_heaps();
     if (command_report_open(&d.report, &opts->common.report, &latch) == 0 && driver_begin(&d, &opts->common) == 0
-        && counted_open(&s.counted) == 0) {
+        && counted_open(&s.counted) == 0 && out_file_open(&s.out, path ? path : "-", &latch) == 0) {
         if ((s.index = find_index(&s.counted)))
             put_text(&s);
         else

@@ -17,7 +17,7 @@ struct coverage_part {
     const struct coverage_settings *settings;
     struct coverage_range range; /* its records; none after it was joined */
     struct coverage_whole *whole;        /* the parts that were joined to it; NULL: none yet */
-    int64_t last;                /* the place of the last read; INT64_MIN: none yet */
+    int64_t begin, last;         /* the places of its first read and of the last read; last INT64_MIN: none yet */
     uint64_t n_records, first;   /* number of records; of those before the first read */
     const char *fault;           /* of the record fault_at, from 0; NULL: none */
     uint64_t fault_at;
@@ -143,7 +143,7 @@ static int join_parts(void *left, void *right)
 {
     struct coverage_part *to = left, *from = right;
     int status = join_range(to, &to->range);
-    if (!to->fault && from->range.n > 0 && from->range.reads[0].begin < to->last)
+    if (!to->fault && from->last > INT64_MIN && from->begin < to->last)
         fail(to, unsorted, to->n_records + from->first);
     else if (!to->fault && from->fault)
         fail(to, from->fault, to->n_records + from->fault_at);
@@ -182,26 +182,28 @@ static int add_block(struct coverage_range *range, struct coverage_read *read, i
 }
 
 /* Adds n bases with these qualities, which begin at this place. */
-static int add_bases(struct coverage_range *range, struct coverage_read *read, int64_t begin, const uint8_t *quals,
+static int add_bases(struct coverage_part *part, struct coverage_read *read, int64_t begin, const uint8_t *quals,
                      uint32_t n)
 {
+    enum { NO_QUALITY = 255 };
     uint64_t sum = 0;
     for (uint32_t i = 0; i < n; i++)
         sum += quals[i];
-    read->quals += sum;
+    read->quals += part->settings->no_quals ? (uint64_t)NO_QUALITY * n : sum;
     read->bases += n;
     read->n_quals += n;
-    return add_block(range, read, begin, begin + n);
+    return add_block(&part->range, read, begin, begin + n);
 }
 
 /* Adds those of n bases whose qualities are high enough. */
-static int add_good_bases(struct coverage_range *range, struct coverage_read *read, int64_t begin,
-                          const uint8_t *quals, uint32_t n, int least)
+static int add_good_bases(struct coverage_part *part, struct coverage_read *read, int64_t begin, const uint8_t *quals,
+                          uint32_t n)
 {
+    int least = part->settings->min_quality;
     for (uint32_t i = 0, from; i < n; i++) {
         for (from = i; i < n && quals[i] >= least;)
             i++;
-        if (i > from && add_bases(range, read, begin + from, quals + from, i - from) < 0)
+        if (i > from && add_bases(part, read, begin + from, quals + from, i - from) < 0)
             return -1;
     }
     return 0;
@@ -214,16 +216,14 @@ static int add_aligned(struct coverage_part *part, struct coverage_read *read, c
 {
     int64_t begin = pos < 0 ? 0 : pos, end = pos + k, length = sam_hdr_tid2len(part->settings->sam, v->ref);
     end = end < length ? end : length;
-    end = end < UINT32_MAX ? end : UINT32_MAX - 1;
     if (begin >= end)
         return 0;
     int64_t place = covered_place(v->ref, begin + 1);
     uint32_t n = (uint32_t)(end - begin);
     const uint8_t *quals = v->qual + base + (begin - pos);
-    int least = part->settings->min_quality;
     if (v->length > 0)
-        return least > 0 ? add_good_bases(&part->range, read, place, quals, n, least)
-                         : add_bases(&part->range, read, place, quals, n);
+        return part->settings->min_quality > 0 ? add_good_bases(part, read, place, quals, n)
+                                               : add_bases(part, read, place, quals, n);
     read->bases += n;
     return add_block(&part->range, read, place, place + n);
 }
@@ -293,15 +293,17 @@ static int add(void *sums, void *part, const uint8_t *record, uint32_t size)
     int64_t place = covered_place(v.ref, (int64_t)v.pos + 1);
     counts->reads++;
     counts->mapqs += v.record->mapq;
-    if (stats_view_is_unmapped(&v))
-        return 0;
     if (place < p->last)
         return fail(p, unsorted, number);
-    if (v.pos == INT32_MAX)
-        return fail(p, "it begins beyond 2^31-1, where only upstream samtools counts", number);
-    if (p->range.n == 0)
+    if (p->last == INT64_MIN) {
         p->first = number;
+        p->begin = place;
+    }
     p->last = place;
+    if (stats_view_is_unmapped(&v))
+        return 0;
+    if (v.pos + bam_record_ref_span(v.record) > INT32_MAX)
+        return fail(p, "it ends beyond 2^31-1, where only upstream samtools counts", number);
     return add_read(p, counts, &v) < 0 ? fail(p, "out of memory for coverage", number) : 0;
 }
 

@@ -10,6 +10,7 @@ struct coverage_settings {
     int min_mapq, min_quality;   /* of a record, and of a base; lower ones do not count */
     int min_length;              /* bases of a read according to its CIGAR */
     int depth;                   /* reads that are kept at a time (coverage_whole.h); 0: all */
+    bool no_quals;               /* each quality counts as 255: without -Q, samtools does not read those of CRAM */
     bool no_header;              /* no line with the names of columns */
     sam_hdr_t *sam;              /* set by begin() */
 };

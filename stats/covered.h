@@ -2,7 +2,7 @@
 /* The places that reads cover, as blocks that are in order and apart. A place is a number that grows over all
  * references:
  *
- *   reference << 32 | POS of SAM        POS counts from 1; 0: none
+ *   reference << 32 | POS of SAM        POS counts from 1, and is below 2^32; 0: none
  *
  * Reads come in order, so a new read changes only the last blocks. */
 #ifndef COVERED_H
@@ -24,8 +24,7 @@ struct covered {
 
 static inline int64_t covered_place(int32_t ref, int64_t pos)
 {
-    int64_t place = pos < 0 ? 0 : pos < UINT32_MAX ? pos : UINT32_MAX;
-    return ((int64_t)ref << 32) + place;
+    return ((int64_t)ref << 32) + (pos < 0 ? 0 : pos);
 }
 
 static inline int32_t covered_reference(int64_t place)
