@@ -23,8 +23,9 @@ enum engine_args_result sormadup_args_parse(struct sormadup_opts *opts, int argc
 enum engine_args_result stats_args_parse(struct stats_opts *opts, int argc, char **argv);
 enum engine_args_result flagstat_args_parse(struct stats_opts *opts, int argc, char **argv);
 enum engine_args_result idxstats_args_parse(struct stats_opts *opts, int argc, char **argv);
+enum engine_args_result coverage_args_parse(struct stats_opts *opts, int argc, char **argv);
 
 extern const struct engine_command sort_command, collate_command, merge_command, fixmate_command, markdup_command,
-    sormadup_command, flagstat_command, idxstats_command;
+    sormadup_command, flagstat_command, idxstats_command, coverage_command;
 
 #endif

@@ -62,7 +62,9 @@ union command_opts {
     X(flagstat, "simple stats", \
       flagstat_args_parse(&o->stats, argc, argv), forecast_sort(&o->common), bam_stats(&o->stats)) \
     X(idxstats, "BAM index stats", \
-      idxstats_args_parse(&o->stats, argc, argv), forecast_sort(&o->common), bam_stats(&o->stats))
+      idxstats_args_parse(&o->stats, argc, argv), forecast_sort(&o->common), bam_stats(&o->stats)) \
+    X(coverage, "alignment depth and percent coverage", \
+      coverage_args_parse(&o->stats, argc, argv), forecast_sort(&o->common), bam_stats(&o->stats))
 
 #define FUNCTIONS(name, summary, parses, foretells, runs) \
     static enum engine_args_result name##_parse(union command_opts *o, int argc, char **argv) { return parses; } \
@@ -158,7 +160,7 @@ int commands_run(const struct command *command, int argc, char **argv)
 /* -------------------------------------------------------- help and versions */
 
 /* The commands that samtools also has. */
-#define AS_SAMTOOLS "`sort`, `collate`, `merge`, `fixmate`, `markdup`, `stats`, `flagstat` and `idxstats`"
+#define AS_SAMTOOLS "`sort`, `collate`, `merge`, `fixmate`, `markdup`, `stats`, `flagstat`, `idxstats` and `coverage`"
 
 /* The first lines have the form of samtools' own, because pipelines look for the line with "Version". There must be
  * only one such line, so the version of the next samtools on PATH is not shown. */

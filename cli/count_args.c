@@ -87,15 +87,20 @@ int count_args_settle(struct engine_args *args)
     const char *given = args->stats_args ? args->stats_args : "";
     if (args->stats_args && !args->stats)
         return message_mistake("--stats-args needs --stats FILE");
-    if (!args->stats && !args->flagstat && !args->idxstats)
+    if (!args->stats && !args->flagstat && !args->idxstats && !args->coverage)
         return 0;
     if (args->o->check)
-        return message_mistake("--stats, --flagstat and --idxstats count written records, but --check writes nothing");
+        return message_mistake("--stats, --flagstat, --idxstats and --coverage count written records, but "
+                               "--check writes nothing");
     size_t text = sizeof "stats" + 2 * strlen(given) + strlen(out->path) + 3;
     struct counter_settings *s = count_args_open(out, OPTION_WORDS_MOST + 2, text);
     if (!s)
         return engine_args_no_memory();
+    if (args->coverage && args->o->order.by != SORT_COORDINATE && !args->command->keeps_order)
+        return message_mistake("--coverage needs coordinate order");
     args->stats_args = given;
+    s->coverage = coverage_settings_default();
+    s->coverage.no_quals = out->format.format == cram;
     s->idxstats = (struct idxstats_settings){
         .as_index = out->format.format == bam && args->write_index, .any_order = true, .path = out->path};
     if (args->stats && split_stats(args, s, (char *)(s->words + OPTION_WORDS_MOST + 2)) < 0)
@@ -104,5 +109,7 @@ int count_args_settle(struct engine_args *args)
         count_args_add(out, args->flagstat, flagstat_counter(&s->flagstat));
     if (args->idxstats)
         count_args_add(out, args->idxstats, idxstats_counter(&s->idxstats));
+    if (args->coverage)
+        count_args_add(out, args->coverage, coverage_counter(&s->coverage));
     return 0;
 }

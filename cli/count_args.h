@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The counters of a command line: those of stats, flagstat and idxstats, and those that other commands run in the same
- * pass (--stats, --flagstat, --idxstats). */
+/* The counters of a command line: those of stats, flagstat, idxstats and coverage, and those
+ * that other commands run in the same
+ * pass (--stats, --flagstat, ...). */
 #ifndef COUNT_ARGS_H
 #define COUNT_ARGS_H
 
+#include "stats/coverage.h"
 #include "stats/flagstat.h"
 #include "stats/idxstats.h"
 #include "stats/stats_settings.h"
@@ -15,6 +17,7 @@ struct engine_args;
 struct counter_settings {
     struct flagstat_settings flagstat;
     struct idxstats_settings idxstats;
+    struct coverage_settings coverage;
     struct stats_settings stats;
     char *words[];
 };

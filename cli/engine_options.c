@@ -116,7 +116,7 @@ static int take_checksum(struct engine_args *args, const char *text)
     return option_check_file("--checksum", out->checksum, args->apart);
 }
 
-/* --stats, --flagstat, --idxstats */
+/* --stats, --flagstat, --idxstats, --coverage */
 static int take_counts(struct engine_args *args, const char *file)
 {
     *(const char **)args->target = file;
@@ -280,6 +280,8 @@ const struct option_row engine_options[] = {
                                       "write what `samtools flagstat` prints of the output; - too"),
     [ENGINE_IDXSTATS] = OPTION_BEYOND(0, "idxstats", "=FILE", WRITES_INTO(take_counts, ARGS(idxstats)),
                                       "write what `samtools idxstats` prints of the output; - too"),
+    [ENGINE_COVERAGE] = OPTION_BEYOND(0, "coverage", "=FILE", WRITES_INTO(take_counts, ARGS(coverage)),
+                                      "write what `samtools coverage` prints of the output; - too"),
     [ENGINE_COPY_BLOCKS] = OPTION_BEYOND(0, "copy-blocks", NULL, SETS(OPTS(out.copies)),
                                          "BAM that is already in this order is not compressed again"),
     [ENGINE_PLAN] = OPTION_BEYOND(0, "plan", "[=json]", TAKES(take_plan),

@@ -200,8 +200,8 @@ int paths_check(const struct engine_opts *o)
     } file[] = {{o->out.index, "index"}, {o->out.checksum, "checksum"}, {o->report.file, "report"},
                 {o->report.trace_file, "trace"}, {o->statistics, "statistics"},
                 {o->out.counted[0], o->out.counters[0].command}, {o->out.counted[1], o->out.counters[1].command},
-                {o->out.counted[2], o->out.counters[2].command}};
-    _Static_assert(sizeof o->out.counted / sizeof *o->out.counted == 3, "each counter's file");
+                {o->out.counted[2], o->out.counters[2].command}, {o->out.counted[3], o->out.counters[3].command}};
+    _Static_assert(sizeof o->out.counted / sizeof *o->out.counted == 4, "each counter's file");
     if (check_folders(&o->in) < 0)
         return -1;
     if (!o->check && !out_file_replaces(o->out.path) && is_input(&o->in, o->out.path))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command lines of stats, flagstat and idxstats. */
+/* The command lines of stats, flagstat, idxstats and coverage. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -83,24 +83,34 @@ const struct engine_command idxstats_command = {
     .more_threads = 1,
 };
 
-/* Reads the command line of either command. fields: the fields of a record that are counted. */
+/* Settles the only operand, and its index if there is one; n of them are there. */
+static enum engine_args_result settle_operands(struct stats_opts *opts, struct engine_args *args, bool has_index,
+                                               char **operands, int n)
+{
+    struct engine_opts *o = &opts->common;
+    if (n != 1 + has_index) {
+        engine_args_help(args->command, n ? stderr : stdout);
+        return n ? ENGINE_ARGS_ERROR : ENGINE_ARGS_DONE;
+    }
+    if (settle_input(o, operands[0], has_index ? operands[1] : NULL) < 0 || engine_args_settle_memory_at_once(args) < 0)
+        return ENGINE_ARGS_ERROR;
+    engine_args_settle_report(o);
+    return ENGINE_ARGS_RUN;
+}
+
+/* Reads the command line of flagstat or idxstats. fields: the fields of a record that are counted. */
 static enum engine_args_result parse(struct stats_opts *opts, struct stats_words *own,
                                      const struct engine_command *command, int fields, int argc, char **argv)
 {
     struct engine_args args = {.own = own};
     struct engine_opts *o = &opts->common;
     enum engine_args_result result = engine_args_read(&args, command, o, argc, argv);
-    int n = argc - optind, wanted = 1 + own->has_index;
+    if (result == ENGINE_ARGS_RUN)
+        result = settle_operands(opts, &args, own->has_index, argv + optind, argc - optind);
     if (result != ENGINE_ARGS_RUN)
         return result;
-    if (n != wanted) {
-        engine_args_help(command, n ? stderr : stdout);
-        return n ? ENGINE_ARGS_ERROR : ENGINE_ARGS_DONE;
-    }
-    if (settle_input(o, argv[optind], own->has_index ? argv[optind + 1] : NULL) < 0
-        || engine_args_settle_memory_at_once(&args) < 0 || want_fields(o, fields) < 0)
+    if (want_fields(o, fields) < 0)
         return ENGINE_ARGS_ERROR;
-    engine_args_settle_report(o);
     return count_args_open(&o->out, 0, 0) ? ENGINE_ARGS_RUN : engine_args_no_memory();
 }
 
@@ -131,6 +141,30 @@ enum engine_args_result idxstats_args_parse(struct stats_opts *opts, int argc, c
         count_args_add(out, NULL, idxstats_counter(&s->idxstats));
     }
     return result;
+}
+
+/* ---------------------------------------------------------------- coverage */
+
+enum engine_args_result coverage_args_parse(struct stats_opts *opts, int argc, char **argv)
+{
+    struct output_request none = {0}, *out = &opts->common.out;
+    *opts = (struct stats_opts){.from_index = false};
+    struct counter_settings *s = count_args_open(&none, 0, 0);
+    if (!s)
+        return engine_args_no_memory();
+    struct engine_args args = {.own = &s->coverage};
+    s->coverage = coverage_settings_default();
+    enum engine_args_result result = engine_args_read(&args, &coverage_command, &opts->common, argc, argv);
+    out->counter_settings = s;
+    bool has_file = args.coverage && strcmp(args.coverage, "-") != 0;
+    count_args_add(out, has_file ? args.coverage : NULL, coverage_counter(&s->coverage));
+    if (result == ENGINE_ARGS_RUN && argc - optind > 1)
+        return ENGINE_ARGS_HAND_ON;
+    if (result == ENGINE_ARGS_RUN)
+        result = settle_operands(opts, &args, false, argv + optind, argc - optind);
+    int fields = SAM_FLAG | SAM_RNAME | SAM_POS | SAM_MAPQ | SAM_CIGAR | SAM_SEQ;    /* as samtools: QUAL only for -Q */
+    fields |= s->coverage.min_quality > 0 ? SAM_QUAL : 0;
+    return result == ENGINE_ARGS_RUN && want_fields(&opts->common, fields) < 0 ? ENGINE_ARGS_ERROR : result;
 }
 
 /* ------------------------------------------------------------------- stats */

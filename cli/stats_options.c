@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <htslib/sam.h>
 #include "base/message.h"
 #include "cli/stats_options.h"
+#include "stats/coverage.h"
 #include "stats/stats_settings.h"
 
 /* ------------------------------------------------------------------ values */
@@ -129,6 +131,49 @@ const struct engine_command stats_command = {
 };
 
 const struct engine_command stats_words_command = {.name = "stats", .options = words_options};
+
+/* ---------------------------------------------------------------- coverage */
+
+#undef OWN
+#define OWN(member) OPTION_IN(OPTION_OWN, struct coverage_settings, member)
+#define FLAGS_ROW(name, member, help) OPTION(0, name, "FLAGS", TAKES_INTO(take_flags, OWN(member)), help)
+#define LEAST_ROW(letter, name, member, help) OPTION(letter, name, "INT", NUMBER(OWN(member), 0, INT_MAX), help)
+
+static const struct option_row coverage_options[] = {
+    OPTION_HEADING("Which records"),
+    LEAST_ROW('l', "min-read-len", min_length, "only reads of this many bases [0]"),
+    LEAST_ROW('q', "min-MQ", min_mapq, "only those of this MAPQ [0]"),
+    LEAST_ROW(0, "min-mq", min_mapq, ""),
+    LEAST_ROW('Q', "min-BQ", min_quality, "only bases of this quality [0]"),
+    LEAST_ROW(0, "min-bq", min_quality, ""),
+    FLAGS_ROW("rf", required, "only those that have one of these flags"),
+    FLAGS_ROW("incl-flags", required, ""),
+    FLAGS_ROW("ff", filtered, "none that have one of these [UNMAP,SECONDARY,QCFAIL,DUP]"),
+    FLAGS_ROW("excl-flags", filtered, ""),
+    LEAST_ROW('d', "depth", depth, "reads at a time; 0: all [1000000]"),
+    OPTION_HEADING("Output"),
+    OPTION('o', "output", "FILE", OUTPUT_FILE(OPTION_IN(OPTION_ARGS, struct engine_args, coverage)),
+           "write to FILE instead of standard output"),
+    OPTION('H', "no-header", NULL, SETS(OWN(no_header)), "no line with the names of the columns"),
+    OPTION_HEADING("Other"),
+    ENGINE(REFERENCE), STATS_COMMON_ROWS, OPTION('h', "help", NULL, .kind = OPTION_HELP, "print this text"),
+    OPTION('b', "bam-list", "FILE", HANDED_ON, ""), OPTION(0, "min-depth", "INT", HANDED_ON, ""),
+    OPTION('m', "histogram", NULL, HANDED_ON, ""), OPTION('D', "plot-depth", NULL, HANDED_ON, ""),
+    OPTION('A', "ascii", NULL, HANDED_ON, ""), OPTION('w', "n-bins", "INT", HANDED_ON, ""),
+    OPTION('r', "region", "REG", HANDED_ON, ""),
+    STATS_BEYOND_ROWS, OPTION_END,
+};
+
+const struct engine_command coverage_command = {
+    .name = "coverage",
+    .options = coverage_options,
+    .usage = "Usage: samtools coverage [options...] <in.bam>\n"
+             "Prints for each reference how many reads it has, how much of it they cover, and how well, on as many\n"
+             "threads as -@ gives. The records must be sorted by coordinate. - is standard input.\n\n",
+    .more = "Histograms, regions (-r), -b, --min-depth and several inputs are run by upstream samtools.\n"
+            STATS_MORE("coverage"),
+    .more_threads = 1,
+};
 
 /* ---------------------------------------------------------------- together */
 

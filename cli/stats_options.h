@@ -8,7 +8,7 @@
 
 struct stats_settings;
 
-/* The options that stats, flagstat and idxstats have after their own. */
+/* The options that stats, flagstat, idxstats and coverage have after their own. */
 #define STATS_COMMON_ROWS \
     ENGINE(INPUT_OPTION), ENGINE(MORE_THREADS), ENGINE(VERBOSITY), \
     OPTION(0, "write-index", NULL, HANDED_ON, "")    /* samtools accepts it, and it has no effect here */
@@ -19,6 +19,7 @@ struct stats_settings;
     "Commands that write records count them in the same pass: samtools sort --" name "=FILE.\n"
 
 extern const struct engine_command stats_command;
+extern const struct engine_command coverage_command;     /* into struct coverage_settings */
 extern const struct engine_command stats_words_command;  /* --stats-args: options that change how records are counted */
 
 /* Settles the combination of options. words[n]: the command line as samtools would print it, from the command's name

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The driver of `stats`, `flagstat` and `idxstats`, which count the records of a file.
+/* The driver of `stats`, `flagstat`, `idxstats` and `coverage`, which count the records of a file.
  *
  *   in.bam --> blocks --> chunks ----> counts ---> text
  *              inflate    counted by   joined in   printed
@@ -27,13 +27,12 @@ struct bam_stats {
 static void work(void *stats)
 {
     struct counted *c = &((struct bam_stats *)stats)->counted;
-    struct written *out = &c->d->out;
     int more = counted_begin(c) < 0 ? -1 : 1;
     clocks_phase(c->d->engine.clocks, PHASE_READ);
     while (more > 0)
         more = counted_next(c);
-    if (more == 0 && counted_end(c) == 0 && out_file_open(out->counted, "-", c->d->engine.latch) == 0)
-        written_counts(out, c->counts);
+    if (more == 0 && counted_end(c) == 0)
+        written_counts(&c->d->out, c->counts);
 }
 
 /* Loads the index if the options allow it and it exists. Otherwise returns NULL. */
@@ -60,22 +59,16 @@ static int print_index(void *stats, FILE *to)
     return 0;
 }
 
-static void put_index(struct bam_stats *s)
-{
-    struct latch *latch = s->counted.d->engine.latch;
-    struct out_file *out = s->counted.d->out.counted;
-    if (out_file_open(out, "-", latch) == 0)
-        out_text_print(out, print_index, s, latch);
-}
-
 int bam_stats(const struct stats_opts *opts)
 {
     struct latch latch = {0};
     struct driver d = {.engine.latch = &latch};
     struct bam_stats s = {.counted = {.d = &d, .opts = opts}};
-    if (driver_begin(&d, &opts->common) == 0 && counted_open(&s.counted) == 0) {
+    const char *path = opts->common.out.counted[0];
+    if (driver_begin(&d, &opts->common) == 0 && counted_open(&s.counted) == 0
+        && out_file_open(d.out.counted, path ? path : "-", &latch) == 0) {
         if ((s.index = find_index(&s.counted)))
-            put_index(&s);
+            out_text_print(d.out.counted, print_index, &s, &latch);
         else
             driver_run(&d, &opts->common, &s.counted.in, work, &s);
     }

@@ -88,6 +88,6 @@ struct counter {
     void (*end)(void *settings);                     /* frees what the settings own; NULL: they own nothing */
 };
 
-enum { COUNTERS = 3 };           /* the number of counters */
+enum { COUNTERS = 4 };           /* the number of counters */
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The options of `samtools stats`, `flagstat` and `idxstats`. cli/stats_args.c fills them in. Afterwards only the
- * settings of the counter change, when they get the header. */
+/* The options of `samtools stats`, `flagstat`, `idxstats` and `coverage`. cli/stats_args.c fills them in. Afterwards
+ * only the settings of the counter change, when they get the header. */
 #ifndef STATS_OPTS_H
 #define STATS_OPTS_H
 

@@ -75,7 +75,7 @@ def make_mpi(folder, tests):
 def targets_of(tests):
     units = ["build/" + t for t in tests if is_unit(t)]
     programs = ["build/samtools", "build/faulty_samtools", "build/fault_shim.so", "build/gen_bam", "build/timed"]
-    ranges = ["build/stats_ranges"] if any(t.startswith("test_stats.py") for t in tests) else []
+    ranges = ["build/stats_ranges"] if any(t.startswith(("test_stats.py", "test_coverage.py")) for t in tests) else []
     return units + (programs + ranges if len(units) < len(tests) else [])
 
 

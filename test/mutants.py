@@ -20,6 +20,7 @@ SORMADUP = "test_sormadup.py::"
 COPIES = "test_copy_blocks.py::"
 OWN = "test_own_files.py::"
 OPEN = "test_open_names.py::"
+COVERAGE = "test_coverage.py::"
 TURNS = "test_stats.py::test_ranges_that_turn_are_joined_too_simply"
 
 # For --verify: the sum is computed before the block is deflated, or from the bytes inflated from it.
@@ -802,6 +803,23 @@ MUTANTS = [
     ("stats/stats_range.c: can_join", "|| range->ring.size != ring->size)", ")", [TURNS], "so is one whose ring has another size"),
     ("stats/stats_range.c: can_join", "return !range->turned || carried <= (int64_t)range->n_left;", "return true;", [TURNS],
      "and one that turned before all was left"),
+    ("stats/coverage.c: add", "if (place < p->last)", "if (0)", [COVERAGE + "test_order_of_other_records_is_checked"], "coverage needs coordinate order"),
+    ("stats/coverage.c: join_parts", "from->begin < to->last)", "false)",
+     [COVERAGE + "test_first_read_of_a_range_is_out_of_order"], "also where ranges meet"),
+    ("stats/coverage.c: add", "> INT32_MAX)", "> INT64_MAX - 1)", [COVERAGE + "test_position_beyond_31_bits_is_counted_at_another_place"],
+     "places of a reference do not reach the next one"),
+    ("add_aligned", "end < length ? end : length", "end", [COVERAGE + "test_odd_references_are_printed_otherwise"], "nothing is covered beyond the reference"),
+    ("add_aligned", "pos < 0 ? 0 : pos", "pos", [COVERAGE + "test_odd_references_are_printed_otherwise"], "nor before it"),
+    ("coverage_whole_join", "w->n_ends + range->n <= limit &&", "", [COVERAGE + "test_reads_beyond_the_limit_are_covered_otherwise"],
+     "reads that the limit may leave out are joined one by one"),
+    ("coverage_whole_join", "&& !is_one_place)", ")", [COVERAGE + "test_reads_of_one_place_are_kept_otherwise"],
+     "so are ranges whose first read may not be kept"),
+    ("join_read", "read->end == read->begin", "0", [COVERAGE + "test_reads_of_one_place_are_kept_otherwise"],
+     "a read that spans nothing is kept only if it is the first one of its place"),
+    ("count_args_settle", "args->coverage && args->o->order.by != SORT_COORDINATE &&", "0 &&", [COVERAGE + "test_output_out_of_order_is_covered"],
+     "--coverage of output in another order is refused before anything is read"),
+    ("coverage_args_parse", "&& argc - optind > 1)", "&& false)", [COVERAGE + "test_what_only_samtools_serves_is_ignored"],
+     "upstream samtools counts several inputs"),
     ("stats_whole_goes_on", "&& log->first_pos < whole->pos)", "&& false)",
      ["test_stats.py::test_first_record_of_a_range_is_out_of_order"], "a range that begins before the end of the last one is unsorted"),
     ("keep", "        t->failed = true;\n        return 0;", "        return (ssize_t)n;", ["unit_out_file"],

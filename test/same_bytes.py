@@ -202,9 +202,10 @@ sormadup -@2 -o out.sam.gz IN/grouped.bam
 sormadup -@2 -O sam --add-input IN/grouped.sam IN/small.bam !
 sormadup -O cram,no_ref=1 -o out.cram IN/grouped.bam
 
-sort -@2 --stats stats --flagstat flags --idxstats refs -o out.bam IN/raw.bam
+sort -@2 --stats stats --flagstat flags --idxstats refs --coverage cover -o out.bam IN/raw.bam
 flagstat -@2 IN/raw.bam
 idxstats -@2 IN/coord.bam
+coverage -@2 -Q 20 IN/coord.bam
 stats -@2 IN/coord.cram
 
 bgzip -@2 -c IN/raw.sam

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The counter of `stats` without threads and engine: reads a file by htslib, cuts it into ranges at random places,
+/* The counters of `stats` and `coverage` without threads and engine: reads a file by htslib, cuts it into ranges at random places,
  * counts each range in a part, prepares some neighbouring parts in pairs, and joins all parts. Prints the same as
- * samtools stats. The result must not depend on the seed.
+ * samtools. The result must not depend on the seed.
  *
- * usage: stats_ranges SEED stats [OPTIONS] FILE       SEED 0: one range */
+ * usage: stats_ranges SEED stats|coverage [OPTIONS] FILE       SEED 0: one range */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +13,7 @@
 #include "base/byte_buffer.h"
 #include "base/latch.h"
 #include "cli/stats_options.h"
+#include "stats/coverage.h"
 #include "stats/stats_counter.h"
 #include "stats/stats_settings.h"
 
@@ -134,17 +135,21 @@ static void finish(const struct counter *c, void **sums, void **parts)
         c->part.close(parts[i]);
 }
 
-/* words: one that is ignored, "stats", and its arguments. */
-static void read_options(struct stats_settings *settings, int n, char **words)
+/* words: one that is ignored, "stats" or "coverage", and its arguments. Sets optind to the file. */
+static struct counter read_options(struct stats_settings *stats, struct coverage_settings *coverage, int n, char **words)
 {
+    bool is_stats = strcmp(words[1], "stats") == 0;
     struct engine_opts o = {.values = calloc((size_t)n, sizeof *o.values)};
-    struct engine_args args = {.command = &stats_words_command, .o = &o, .own = settings};
-    *settings = stats_settings_default();
+    struct engine_args args = {.command = is_stats ? &stats_words_command : &coverage_command, .o = &o,
+                               .own = is_stats ? (void *)stats : coverage};
+    *stats = stats_settings_default();
+    *coverage = coverage_settings_default();
     if (!o.values || engine_args_options(&args, n, words) != ENGINE_ARGS_RUN || optind + 1 != n
-        || stats_options_settle(settings, words + 1, n - 1, 0) < 0)
+        || (is_stats && stats_options_settle(stats, words + 1, n - 1, 0) < 0))
         exit(1);
-    settings->input = words[optind];
+    stats->input = words[optind];
     free(o.values);
+    return is_stats ? stats_counter(stats) : coverage_counter(coverage);
 }
 
 int main(int argc, char **argv)
@@ -152,23 +157,24 @@ int main(int argc, char **argv)
     if (argc < 3)
         return 2;
     state = strtoull(argv[1], NULL, 10);
-    struct stats_settings settings;
-    read_options(&settings, argc - 1, argv + 1);
-    samFile *in = sam_open(settings.input, "r");
+    struct stats_settings stats;
+    struct coverage_settings coverage;
+    struct counter c = read_options(&stats, &coverage, argc - 1, argv + 1);
+    samFile *in = sam_open(argv[1 + optind], "r");
     sam_hdr_t *sam = in ? sam_hdr_read(in) : NULL;
     if (!sam)
         die("cannot read the file");
-    struct counter c = stats_counter(&settings);
     if (c.begin(c.settings, sam, &latch) < 0)
         die(latch.message);
     void *sums[N_SUMS], *parts[N_PARTS];
     for (int i = 0; i < N_SUMS; i++)
-        sums[i] = opened(c.sums.open(&settings));
+        sums[i] = opened(c.sums.open(c.settings));
     for (int i = 0; i < N_PARTS; i++)
-        parts[i] = opened(c.part.open(&settings));
-    count(&c, in, sam, sums, parts, state && !stats_settings_in_sequence(&settings));
+        parts[i] = opened(c.part.open(c.settings));
+    count(&c, in, sam, sums, parts, state && !(c.in_sequence && c.in_sequence(c.settings)));
     finish(&c, sums, parts);
-    stats_settings_free(&settings);
+    if (c.end)
+        c.end(c.settings);
     sam_hdr_destroy(sam);
     sam_close(in);
     return 0;

@@ -69,12 +69,14 @@ CASES = {
     "markdup_spilled": ("out.bam", ["markdup", "-@", 2, "-S", "ordered.bam"], MANY),
     "markdup_losses": ("out.bam", ["markdup", "-t", "-d", 9, "--read-coords", "d([0-9]*([0-9]))", "--coords-order", "xy",
                                    "ordered.bam"], {"SAMTOOLS_OMP_ARENA": "100000"}),
-    "counted": ("small.bam", ["-@", 2, "--stats", "out.stats", "--flagstat", "out.flags", "--idxstats", "out.refs", "-o", "out.bam"], {}),
+    "counted": ("small.bam", ["-@", 2, "--stats", "out.stats", "--flagstat", "out.flags", "--idxstats", "out.refs", "--coverage",
+                              "out.cover", "-o", "out.bam"], {}),
     "counted_sam": ("small.bam", ["-@", 2, "--flagstat", "out.flags", "--idxstats", "-", "--stats-args", "-p", "--stats", "out.stats",
                                   "-o", "out.sam"], {}),
     "counted_split": ("program1.bam", ["-@", 2, "--stats", "out.stats", "--stats-args", "-S PG", "-o", "out.bam"], {}),
     "flagstat": ("small.bam", ["flagstat", "-@", 2], {}),
     "idxstats": ("sorted.sam", ["idxstats", "-@", 2], {}),
+    "coverage": ("sorted.cram", ["coverage", "-@", 2, "-Q", 20, "-o", "out.cover"], {}),
     "stats": ("sorted.cram", ["stats", "-@", 2, "-p"], {}),
     "merge_unsorted": ("small.bam", ["merge", "-@", 2, "-n", "sorted.bam", "-O", "sam", "-o", "-"], {}),
 }
@@ -82,7 +84,7 @@ MEMORY = ["malloc", "calloc", "realloc", "aligned_alloc", "strdup", "strndup", "
 TRANSFERS = ["read", "pread", "write", "writev", "pwrite", "pwritev", "send"]
 ERRORS = {"pthread_create": errno.EAGAIN, "socketpair": errno.EMFILE, "dup": errno.EMFILE, "fopen": errno.EMFILE, "fallocate": errno.EOPNOTSUPP,
           "fchown": errno.EPERM, "fchmod": errno.EPERM, "madvise": errno.EINVAL, "posix_fadvise": errno.EINVAL}
-TOLD = re.compile(r"^samtools (?:sort|merge|markdup|stats|flagstat|idxstats): (?!warning: ).", re.M)
+TOLD = re.compile(r"^samtools (?:sort|merge|markdup|stats|flagstat|idxstats|coverage): (?!warning: ).", re.M)
 
 
 def reads(n, qual=None):
@@ -151,7 +153,7 @@ class Case:
             os.link(path, folder / path.name)
         self.inputs = os.listdir(folder)
         self.feed = (folder / source[1:]).read_bytes() if source[0] == "<" else None
-        command = next((a for a in self.args if a in ("merge", "markdup", "flagstat", "idxstats", "stats")), "sort")
+        command = next((a for a in self.args if a in ("merge", "markdup", "flagstat", "idxstats", "coverage", "stats")), "sort")
         words = [str(a) for a in self.args if a != command]
         writes = command in ("sort", "merge", "markdup")
         self.args = [BINARY, command, *["--no-PG"] * writes, *words, *([] if self.feed else [source])]
@@ -217,8 +219,10 @@ class Case:
         told = TOLD.findall(err) or fault["FAULT_CALL"] == "pthread_create" and re.findall("^libgomp: ", err, re.M)
         if len(told) != 1:
             return "%d messages: %s" % (len(told), err)
-        if fault["FAULT_CALL"] == "rename" and len(self.outputs) == 2:   # an index without its data is removed
-            after.setdefault(self.outputs[1], self.before[self.outputs[1]])
+        if fault["FAULT_CALL"] == "rename" and len(self.outputs) > 1:    # files beside the data are removed without them
+            data = dict(zip(self.args, self.args[1:])).get("-o", self.outputs[0])
+            for name in set(self.outputs) - {data}:
+                after.setdefault(name, self.before[name])
         return None if after == self.before else "the folder changed: %s" % (set(after.items()) ^ set(self.before.items()))
 
 

@@ -506,7 +506,7 @@ def test_example_of_bgzips_manual_is_refused(root, tmp_path):
 # ---------------------------------------------------------------- completion
 
 
-COMMANDS = ("sort", "collate", "merge", "fixmate", "markdup", "sormadup", "stats", "flagstat", "idxstats", "bgzip")
+COMMANDS = ("sort", "collate", "merge", "fixmate", "markdup", "sormadup", "stats", "flagstat", "idxstats", "coverage", "bgzip")
 # The completions of each shell for a command line, one word per line. zsh's own functions are replaced, because they
 # need a terminal.
 COMPLETES = {

@@ -16,7 +16,7 @@ SAM = "@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:c1\tLN:1000\n@RG\tID:x\n" + "".join(
     "q%d\t%d\tc1\t%d\t9\t4M\t=\t%d\t0\tACGT\tIIII\tRG:Z:x\tMC:Z:4M\tms:i:160\n" % (n, flag, 10 * n + 5, 10 * n + 5)
     for n in range(4) for flag in (99, 147))
 BEYOND = ["total-memory", "checksum", "verify", "report", "trace", "progress", "no-progress", "stats", "stats-args", "flagstat",
-          "idxstats"]
+          "idxstats", "coverage"]
 COMMANDS = {"sort": BEYOND + ["add-input", "picard", "check", "copy-blocks", "size-hint", "tmpdir-env", "plan"],
             "merge": BEYOND + ["copy-blocks", "plan"], "collate": BEYOND, "fixmate": BEYOND + ["sanitize"], "markdup": BEYOND + ["plan"],
             "sormadup": BEYOND + ["fixmate-args", "markdup-args", "collate", "plan", "size-hint", "add-input"]}
@@ -127,9 +127,10 @@ def test_data_are_replaced_by_what_stands_beside_the_output(here, command):
     for name in files_of_data(here):
         options = [["--checksum=" + name], ["--checksum=samtools:" + name], ["--trace=" + name], ["--report=" + name]]
         options += [["--stats=" + name], ["--flagstat=" + name], ["--idxstats=" + name]]
+        options += [["--coverage=" + name]] * (command != "collate")    # which refuses it, because of the order
         options += [["-f", name]] if command == "markdup" else [["--markdup-args", "-f " + name]] if command == "sormadup" else []
         for option in options:
-            refused(here, "%s holds .*, so the (checksum|trace|report|stats|flagstat|idxstats|statistics) does not replace it" % name,
+            refused(here, "%s holds .*, so the (checksum|trace|report|stats|flagstat|idxstats|coverage|statistics) does not replace it" % name,
                     command, *option, *LINE[command])
 
 
@@ -248,7 +249,7 @@ def test_message_does_not_say_what_was_meant(here, line, words):
 
 def test_command_of_samtools_is_taken_for_a_mistyped_one(tmp_path):
     fake = script(tmp_path / "samtools", "exit 7\n")
-    for word in "view", "coverage", "cat", "split", "index", "head", "reset", "import", "depth", "dict", "checksum":
+    for word in "view", "bedcov", "cat", "split", "index", "head", "reset", "import", "depth", "dict", "checksum":
         p = run([word], env={"SAMTOOLS_UPSTREAM": str(fake)})
         assert (p.returncode, p.stderr) == (7, "")
     p = run(["srt"], env={"SAMTOOLS_UPSTREAM": str(fake)})
@@ -285,7 +286,7 @@ def test_index_of_an_output_without_order_is_refused(here):
 FILES = ["in.bam", "two.bam", "in.sam", "x.bed", "list", "ref.fa", "new.txt", "new.bam", "in.bam.csi"]
 LETTERS = {"sort": "l:um:@:o:O:T:nNt:", "merge": "h:nNru1R:f@:l:cps:b:O:t:XL:o:", "collate": "l:uo:OT:n:@:",
            "fixmate": "rpcmMuz:O:@:", "markdup": "rl:StT:O:@:f:d:cm:us"}
-WRITE = ["checksum", "trace", "report", "stats", "flagstat", "idxstats"]
+WRITE = ["checksum", "trace", "report", "stats", "flagstat", "idxstats", "coverage"]
 
 
 def random_option(command, pick):

@@ -82,12 +82,12 @@ def test_command_of_a_page_names_what_is_not_there(page):
             assert '"%s"' % option in (REPO / script).read_text(), (script, option)
 
 
-@pytest.mark.parametrize("command", ["sort", "collate", "merge", "fixmate", "markdup", "sormadup", "stats", "flagstat", "idxstats", "bgzip"])
+@pytest.mark.parametrize("command", ["sort", "collate", "merge", "fixmate", "markdup", "sormadup", "stats", "flagstat", "idxstats", "coverage", "bgzip"])
 def test_help_names_an_option_that_the_manual_lacks(command):
     """Some help texts show options of other commands, too: those of the steps of sormadup, and of stats."""
     words = [command, "--help"] if command == "bgzip" else ["help", command]
     text = subprocess.run([BINARY, *words], capture_output=True, check=True, text=True, env=clean_env()).stdout
-    page = {"flagstat": "samtools-omp-stats", "idxstats": "samtools-omp-stats", "bgzip": "bgzip-omp"}.get(command, "samtools-omp-" + command)
+    page = {"flagstat": "samtools-omp-stats", "idxstats": "samtools-omp-stats", "coverage": "samtools-omp-stats", "bgzip": "bgzip-omp"}.get(command, "samtools-omp-" + command)
     manual = (REPO / "doc" / (page + ".1")).read_text().replace("\\-", "-")
     text = text.split("Steps\n")[1] if command == "sormadup" else text
     options = set(re.findall(r"--[a-zA-Z][a-zA-Z-]+|(?<=\s)-[a-zA-Z@1]\b|-@", text)) - {"--help", "-h"}

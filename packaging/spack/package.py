@@ -8,8 +8,8 @@ from spack.package import *
 
 
 class SamtoolsOmp(MakefilePackage):
-    """A faster samtools sort, collate, merge, fixmate, markdup, stats, flagstat and idxstats, with the records of
-    samtools 1.24. It adds sormadup, which fixes mates, sorts and marks duplicates in one process."""
+    """A faster samtools sort, collate, merge, fixmate, markdup, stats, flagstat, idxstats and coverage, with the
+    records of samtools 1.24. It adds sormadup, which fixes mates, sorts and marks duplicates in one process."""
 
     homepage = "https://samtools-omp.invalid"
     url = "https://samtools-omp.invalid/samtools-omp-0.2.0.tar.gz"

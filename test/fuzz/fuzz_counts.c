@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The counters of stats, flagstat and idxstats: their output is the same for the records in one range and in ranges
+/* The counters of stats, flagstat, idxstats and coverage: their output is the same for the records in one range and in ranges
  * that are cut anywhere and joined, and so is their fault.
  *
  *   options | 16 cuts, each after a number of records | records */
@@ -7,6 +7,7 @@
 #include "fuzz.h"
 #include "base/endian_io.h"
 #include "base/latch.h"
+#include "stats/coverage.h"
 #include "stats/flagstat.h"
 #include "stats/idxstats.h"
 #include "stats/stats_counter.h"
@@ -173,9 +174,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     struct flagstat_settings flagstat = {.format = (enum flagstat_format)(options % 3)};
     struct idxstats_settings idxstats = {.path = "in", .any_order = options & 64, .sam = sam};
-    struct counter counters[] = {flagstat_counter(&flagstat), idxstats_counter(&idxstats)};
-    compare(&counters[0], &records, cuts, false);
-    compare(&counters[1], &records, cuts, false);
+    struct coverage_settings coverage = coverage_settings_default();
+    coverage.sam = sam;
+    coverage.depth = options & 3;
+    coverage.min_quality = options & 4 ? 20 : 0;
+    struct counter counters[] = {flagstat_counter(&flagstat), idxstats_counter(&idxstats), coverage_counter(&coverage)};
+    for (size_t i = 0; i < sizeof counters / sizeof *counters; i++)
+        compare(&counters[i], &records, cuts, false);
     compare_stats(&records, cuts, options, sam);
     for (size_t i = 0; i < records.n; i++)
         free(records.each[i]);

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdbool.h>
+#include <stdlib.h>
+#include "base/byte_buffer.h"
+#include "stats/coverage_whole.h"
+
+void coverage_range_free(struct coverage_range *range)
+{
+    free(range->reads);
+    free(range->blocks);
+    covered_free(&range->covered);
+}
+
+void coverage_range_clear(struct coverage_range *range)
+{
+    range->n = range->n_blocks = range->covered.n = 0;
+}
+
+size_t coverage_whole_memory(int32_t n_ref)
+{
+    return sizeof(struct coverage_whole) + (size_t)n_ref * sizeof(struct coverage_counts);
+}
+
+struct coverage_whole *coverage_whole_open(int32_t n_ref)
+{
+    struct coverage_whole *whole = calloc(1, coverage_whole_memory(n_ref));
+    if (whole)
+        whole->last = covered_place(0, 1);       /* samtools begins there, as if a read had begun */
+    return whole;
+}
+
+void coverage_whole_close(struct coverage_whole *whole)
+{
+    if (!whole)
+        return;
+    covered_free(&whole->covered);
+    free(whole->ends);
+    free(whole);
+}
+
+/* Counts the blocks that end before this place, and forgets the reads that do. */
+static void leave(struct coverage_whole *w, int64_t place)
+{
+    size_t i = 0, kept = 0;
+    for (const struct covered_block *block; i < w->covered.n && (block = &w->covered.each[i])->end < place; i++)
+        w->counts[covered_reference(block->begin)].places += (uint64_t)(block->end - block->begin);
+    covered_remove(&w->covered, i);
+    for (i = 0; i < w->n_ends; i++)
+        if (w->ends[i] >= place)
+            w->ends[kept++] = w->ends[i];
+    w->n_ends = kept;
+}
+
+void coverage_whole_end(struct coverage_whole *w)
+{
+    leave(w, INT64_MAX);
+}
+
+static int keep(struct coverage_whole *w, int64_t end)
+{
+    int64_t *ends = byte_buffer_grow(w->ends, w->n_ends, &w->room_ends, sizeof *ends);
+    if (!ends)
+        return -1;
+    w->ends = ends;
+    w->ends[w->n_ends++] = end;
+    return 0;
+}
+
+static void leave_out(struct coverage_whole *w, const struct coverage_read *read)
+{
+    struct coverage_counts *counts = &w->counts[covered_reference(read->begin)];
+    counts->spans -= read->end > read->begin;
+    counts->bases -= read->bases;
+    counts->n_quals -= read->n_quals;
+    counts->quals -= read->quals;
+}
+
+/* Joins a read that begins at or after the last one. */
+static int join_read(struct coverage_whole *w, const struct coverage_read *read, const struct covered_block *blocks,
+                     uint64_t limit)
+{
+    if (read->begin != w->last) {
+        leave(w, read->begin);
+    } else if (w->n_ends >= limit) {
+        leave_out(w, read);
+        return 0;
+    } else if (read->end == read->begin) {
+        return 0;                /* kept only if it is the first one there */
+    }
+    w->last = read->begin;
+    return keep(w, read->end) < 0 ? -1 : covered_add(&w->covered, blocks, read->n_blocks);
+}
+
+/* Joins all reads of the range at once. None of them is left out. */
+static int join_all(struct coverage_whole *w, const struct coverage_range *range)
+{
+    int64_t last = range->reads[range->n - 1].begin;
+    if (covered_add(&w->covered, range->covered.each, range->covered.n) < 0)
+        return -1;
+    leave(w, last);
+    w->last = last;
+    for (size_t i = 0; i < range->n; i++)
+        if (range->reads[i].end >= last && keep(w, range->reads[i].end) < 0)
+            return -1;
+    return 0;
+}
+
+int coverage_whole_join(struct coverage_whole *w, const struct coverage_range *range, uint64_t limit)
+{
+    if (range->n == 0)
+        return 0;
+    const struct coverage_read *read = range->reads, *end = read + range->n;
+    leave(w, read->begin);
+    bool is_one_place = w->last == end[-1].begin;        /* then the first read of the range may not be kept */
+    if (w->n_ends + range->n <= limit && !is_one_place)
+        return join_all(w, range);
+    for (const struct covered_block *blocks = range->blocks; read < end; blocks += read++->n_blocks)
+        if (join_read(w, read, blocks, limit) < 0)
+            return -1;
+    return 0;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* The places that reads cover, as blocks that are in order and apart. A place is a number that grows over all
+ * references:
+ *
+ *   reference << 32 | POS of SAM        POS counts from 1, and is below 2^32; 0: none
+ *
+ * Reads come in order, so a new read changes only the last blocks. */
+#ifndef COVERED_H
+#define COVERED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct covered_block {
+    int64_t begin, end;          /* places from begin to end - 1 */
+};
+
+struct covered {
+    struct covered_block *each;  /* n blocks */
+    size_t n, room;
+    struct covered_block *tail;  /* work space of covered_add() */
+    size_t room_tail;
+};
+
+static inline int64_t covered_place(int32_t ref, int64_t pos)
+{
+    return ((int64_t)ref << 32) + (pos < 0 ? 0 : pos);
+}
+
+static inline int32_t covered_reference(int64_t place)
+{
+    return (int32_t)(place >> 32);
+}
+
+/* A zero-initialised struct is empty. */
+void covered_free(struct covered *covered);
+
+/* Adds n blocks, which are in order and apart. It takes time for those blocks that end at or after the first of them.
+ * Returns -1 if out of memory; then nothing is changed. */
+int covered_add(struct covered *covered, const struct covered_block *blocks, size_t n);
+
+/* Removes the first n blocks. */
+void covered_remove(struct covered *covered, size_t n);
+
+#endif
