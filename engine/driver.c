@@ -30,9 +30,7 @@ int driver_begin(struct driver *d, const struct engine_opts *opts)
 {
     bool is_reported = d->report.request;        /* a merge that gave up has opened the report: see driver_forget() */
     machine_share_heaps();
-    d->out = (struct written)WRITTEN_CLOSED;
-    d->out.request = &opts->out;
-    d->out.engine = &d->engine;
+    written_begin(&d->out, &opts->out, &d->engine);
     if (!is_reported && command_report_open(&d->report, &opts->report, d->engine.latch) < 0)
         return -1;
     d->report.request = &opts->report;           /* the merge had a copy of the options */
@@ -47,8 +45,7 @@ int driver_begin(struct driver *d, const struct engine_opts *opts)
 
 int driver_open(struct driver *d, const struct engine_opts *opts, const struct memory_rings *rings)
 {
-    if (driver_begin(d, opts) < 0
-        || written_open(&d->out, &opts->out, rings, engine_opts_input(opts), &d->engine) < 0)
+    if (driver_begin(d, opts) < 0 || written_open(&d->out, rings, engine_opts_input(opts)) < 0)
         return -1;
     record_sink_set_progress(d->out.sink, &d->progress);
     return 0;

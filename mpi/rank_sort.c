@@ -208,7 +208,7 @@ int rank_sort(const struct engine_opts *opts, const struct mpi_team *team)
     s->opts = opts;
     s->team = *team;
     s->n_threads = 1;
-    s->d.out = (struct written)WRITTEN_CLOSED;
+    written_begin(&s->d.out, &s->each.out, &s->d.engine);
     name_part(s);
     share_options(s);
     s->engine_a = (struct engine){.latch = &s->latch_a, .n_threads = s->each.n_threads};

@@ -50,18 +50,23 @@ static int open_data(struct written *f, const struct memory_rings *rings)
     return f->sink ? 0 : -1;
 }
 
-int written_open(struct written *f, const struct output_request *request, const struct memory_rings *rings,
-                    const char *input, const struct engine *engine)
+void written_begin(struct written *f, const struct output_request *request, const struct engine *engine)
 {
-    *f = (struct written)WRITTEN_CLOSED;
-    f->request = request;
+    *f = (struct written){.request = request, .engine = engine, .data.fd = -1, .index.fd = -1, .checksum.fd = -1};
+    for (size_t i = 0; i < COUNTERS; i++)
+        f->counted[i].fd = -1;
+}
+
+int written_open(struct written *f, const struct memory_rings *rings, const char *input)
+{
+    const struct output_request *request = f->request;
+    struct latch *latch = f->engine->latch;
     f->input = input;
     f->n_slots = rings->sink_slots;
-    f->engine = engine;
-    if (open_data(f, rings) < 0 || open_file(&f->checksum, request->checksum, engine->latch) < 0)
+    if (open_data(f, rings) < 0 || open_file(&f->checksum, request->checksum, latch) < 0)
         return -1;
     for (size_t i = 0; i < request->n_counters; i++)
-        if (open_file(&f->counted[i], request->counted[i], engine->latch) < 0)
+        if (open_file(&f->counted[i], request->counted[i], latch) < 0)
             return -1;
     return 0;
 }

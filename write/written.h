@@ -41,15 +41,13 @@ struct written {
     bool keeps_header;           /* the header is written as it was read */
 };
 
-/* The value of a struct that is not open. */
-#define WRITTEN_CLOSED \
-    {.data.fd = -1, .index.fd = -1, .checksum.fd = -1, .counted = {{.fd = -1}, {.fd = -1}, {.fd = -1}}}
+/* Makes an output of which no file is open: written_close() may be called from then on. */
+void written_begin(struct written *written, const struct output_request *request, const struct engine *engine);
 
-/* Opens the files for data, checksum and counts. It makes all possible checks before it waits for a pipe. rings: see
+/* Opens the files for data, checksum and counts, after written_begin(). It makes all possible checks before it waits for a pipe. rings: see
  * record_sink_open(). input: the name of the first input, for messages. -1: failed, and the error is recorded in the
  * latch; close the files in any case. */
-int written_open(struct written *written, const struct output_request *request, const struct memory_rings *rings,
-                 const char *input, const struct engine *engine);
+int written_open(struct written *written, const struct memory_rings *rings, const char *input);
 
 /* Returns whether the output is CRAM that takes bases from references. */
 bool written_takes_reference(const htsFormat *format);
