@@ -25,8 +25,8 @@ enum {
     /* Last bytes of a name: coordinates, or a UMI. 28 are 0.1 % smaller, 2 % slower; none is 0.4 % larger, UMIs 4 %. */
     NAME_TAIL = 16,
     MANY_LITERALS = 10,           /* a SEQ with this many literals is looked up by samples; 6 are 4 % slower */
-    /* What a match costs. Qualities are matched cheapest if five literals cost more, so if one costs 3.6 bits: those of
-     * 40 levels cost 3.9 to 4.7, of real files without runs up to 3.6. */
+    /* A match costs this many bits. The cheapest matches pay if five literals cost more, 3.6 bits each: literals of 40
+     * levels cost 3.9 to 4.7, those of real files without runs up to 3.6. */
     MATCH_BITS = 18,
 };
 
@@ -200,7 +200,7 @@ INLINE void parse_fast(struct deflate_parse *d, struct parse *p, agree64_fn *agr
         }
         uint16_t *place = &h.place[hash(load_le64(p->in + at + 4), HASH_FACTOR(8), PLACE_BITS)];
         match_head(d, p, &h, &f, *place, agree);
-        match_seq(d, p, &h.reads, &f, quick, *place, agree);
+        match_seq(d, p, &h.reads, &f, quick, at - *place, agree);
         match_quals(d, p, &h, &h.qual, f.qual, f.tags, is_copy(p, &f, agree), agree);
         match_tags(d, p, &h, &f, agree);
         *place = (uint16_t)at;

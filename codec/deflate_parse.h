@@ -114,6 +114,7 @@ void deflate_lanes(struct deflate_parse *d, struct parse *p, bool newer);
  * the default level. They return false, and have done nothing, where the block does not suit them. */
 bool deflate_fields(struct deflate_parse *d, struct parse *p, bool newer);
 bool deflate_long(struct deflate_parse *d, struct parse *p, bool newer, bool fast);
+
 static inline uint32_t min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static inline uint32_t max_u32(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
