@@ -20,7 +20,7 @@ _Static_assert((int)TOO_FAR > (int)SEEN * LITERAL_PRICE && (int)NO_MATCH > MIN_M
 _Static_assert((PIECE + SEEN) * LITERAL_PRICE <= UINT16_MAX, "costs are 16 bits");
 _Static_assert((int)MARGIN >= (int)SEEN, "loads stay inside the input");
 
-/* What is found at a position, in 16 bits: price << 5 | length. A sum of a length's and a distance's. */
+/* The candidate of a position, in 16 bits: price << 5 | length. It is the sum of a length's entry and a distance's. */
 #define OF_LENGTH(len, price) ((price) << 5 | (len))
 static const uint16_t of_length[SEEN + 1] = {
     /* A match of less than MIN_MATCH bytes takes one byte, so that the pass goes on. */

@@ -22,25 +22,28 @@ enum {
     MATE = N_BEFORE, SAME_PLACE, N_HEADS,
     PLACE_BITS = 10,
     TO_MATE_POS = 20,             /* bytes from reference and position to the mate's reference and position */
-    /* Last bytes of a name: coordinates, or a UMI. 28 are 0.1 % smaller, 2 % slower; none is 0.4 % larger, UMIs 4 %. */
+    /* Last bytes of a name: coordinates, or a UMI. 8: NovaSeq 2 % faster, deep HiSeq 0.3 % and UMIs 1.6 % larger. */
     NAME_TAIL = 16,
-    MANY_LITERALS = 10,           /* a SEQ with this many literals is looked up by samples; 6 are 4 % slower */
-    /* What a match costs. Qualities are matched cheapest if five literals cost more, so if one costs 3.6 bits: those of
-     * 40 levels cost 3.9 to 4.7, of real files without runs up to 3.6. */
+    LITERAL_SHARE = 4,            /* a SEQ is looked up by samples if one byte in this many is a literal, or more */
+    /* A match costs this many bits. The cheapest matches pay if five literals cost more, 3.6 bits each: literals of 40
+     * levels cost 3.9 to 4.7, those of real files without runs up to 3.6. */
     MATCH_BITS = 18,
 };
 
 /* Each long record ends segments: one in SEGMENT bytes of its tags, and one more. */
 _Static_assert(PARSE_MAX / LONG_RECORD + 2 * (PARSE_MAX / SEGMENT + 1) + 1 <= MAX_SEGMENTS, "match_bytes()");
 
-static const struct effort quick = {.many_literals = MANY_LITERALS};
+/* The effort for the SEQ of a record. */
+INLINE struct effort quick_for(const struct fields *f)
+{
+    return (struct effort){.many_literals = (f->qual - f->seq + LITERAL_SHARE - 1) / LITERAL_SHARE};
+}
 
 /* The ways of qualities. NONE: there are none. */
 enum way { NONE, RUNS, GREEDY, CHEAPEST };
 
 struct quals {
     enum way way;
-    uint32_t last;                /* where those of the last read begin */
     struct cheapest cheapest;
 };
 
@@ -93,20 +96,17 @@ INLINE void match_head(struct deflate_parse *d, struct parse *p, struct history 
 }
 
 /* Matches the qualities [from, to). Those of a copy are matched with those of its read. */
-INLINE void match_quals(struct deflate_parse *d, struct parse *p, const struct history *h, struct quals *q,
+INLINE void match_quals(struct deflate_parse *d, struct parse *p, const struct history *h, const struct quals *q,
                         uint32_t from, uint32_t to, bool copy, agree64_fn *agree)
 {
     if (copy)
         match_at(d, p, from, to, (const uint32_t[]){1, p->dist}, 2, false, agree);
-    else if (q->way == RUNS) {
-        match_at(d, p, from, from + 1, (const uint32_t[]){distance(from, q->last)}, 1, false, agree);
+    else if (q->way == RUNS)
         match_at(d, p, from + 1, to, (const uint32_t[]){1}, 1, false, agree);
-    }
     else if (q->way == CHEAPEST)
         match_cheapest(d, p, from, to, &q->cheapest);
     else
         match_greedily(d, p, from, to, &h->rest, agree);
-    q->last = from;
 }
 
 /* Returns where the text of OQ, the qualities before they were recalibrated (SAM tags, section 1.1), begins; the end of
@@ -118,7 +118,7 @@ INLINE uint32_t find_oq(const struct parse *p, const struct fields *f)
     return quals < f->end - from && p->in[from + quals] == 0 ? from : f->end;
 }
 
-INLINE void match_tags(struct deflate_parse *d, struct parse *p, struct history *h, const struct fields *f,
+INLINE void match_tags(struct deflate_parse *d, struct parse *p, const struct history *h, const struct fields *f,
                        agree64_fn *agree)
 {
     uint32_t oq = h->oq.way == NONE ? f->end : find_oq(p, f);
@@ -200,7 +200,7 @@ INLINE void parse_fast(struct deflate_parse *d, struct parse *p, agree64_fn *agr
         }
         uint16_t *place = &h.place[hash(load_le64(p->in + at + 4), HASH_FACTOR(8), PLACE_BITS)];
         match_head(d, p, &h, &f, *place, agree);
-        match_seq(d, p, &h.reads, &f, quick, *place, agree);
+        match_seq(d, p, &h.reads, &f, quick_for(&f), at - *place, agree);
         match_quals(d, p, &h, &h.qual, f.qual, f.tags, is_copy(p, &f, agree), agree);
         match_tags(d, p, &h, &f, agree);
         *place = (uint16_t)at;

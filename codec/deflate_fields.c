@@ -23,20 +23,6 @@ enum {
 
 static const struct tuning text_near = {.dense_len = 16, .two_steps = true, .skip = 8};
 
-/* match_lazily() is a function of its own. Inlined at each call, it would take two thirds of the compiler's time. */
-typedef void lazily_fn(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, const struct tuning *t);
-
-static NOINLINE void lazily_older(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to,
-                                  const struct tuning *t)
-{
-    match_lazily(d, p, from, to, t);
-}
-NEWER_AVX2 static NOINLINE void lazily_newer(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to,
-                                             const struct tuning *t)
-{
-    match_lazily(d, p, from, to, t);
-}
-
 /* The state that a record is compared with, and the outcome. */
 struct history {
     struct heads heads;
@@ -94,7 +80,7 @@ INLINE bool is_whole_genome(const struct parse *p, agree64_fn *agree)
         && __builtin_popcountll(levels[0]) + __builtin_popcountll(levels[1]) <= LEVELS;
 }
 
-INLINE void parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *agree, lazily_fn *lazily)
+INLINE void parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *agree)
 {
     struct history h = {0};
     struct qual_costs costs;
@@ -104,27 +90,27 @@ INLINE void parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *
     lazy_begin(d);
     for (; at < p->n && find_fields(p->in, p->n, at, &f); at = f.end) {
         match_head(d, p, &h.heads, &f, agree);
-        lazily(d, p, tail_of_head(&f), f.seq, &text_near);
-        match_seq(d, p, &h.reads, &f, thorough, f.at, agree);
+        match_lazily(d, p, tail_of_head(&f), f.seq, &text_near, agree);
+        match_seq(d, p, &h.reads, &f, thorough, 0, agree);
         match_qual(d, p, &h, &f, &costs, agree);
-        lazily(d, p, f.tags, f.end, &text_near);
+        match_lazily(d, p, f.tags, f.end, &text_near, agree);
         p->at = max_u32(f.end, p->anchor);
     }
-    lazily(d, p, max_u32(at, FIRST), p->last, &text_near);
+    match_lazily(d, p, max_u32(at, FIRST), p->last, &text_near, agree);
 }
 
-INLINE bool parse_fields(struct deflate_parse *d, struct parse *p, agree64_fn *agree, lazily_fn *lazily)
+INLINE bool parse_fields(struct deflate_parse *d, struct parse *p, agree64_fn *agree)
 {
     if (!is_whole_genome(p, agree))
         return false;
-    parse_records(d, p, agree, lazily);
+    parse_records(d, p, agree);
     return true;
 }
 
-static bool parse_older(struct deflate_parse *d, struct parse *p) { return parse_fields(d, p, agree64, lazily_older); }
+static bool parse_older(struct deflate_parse *d, struct parse *p) { return parse_fields(d, p, agree64); }
 NEWER_AVX2 static bool parse_newer(struct deflate_parse *d, struct parse *p)
 {
-    return parse_fields(d, p, agree64_avx2, lazily_newer);
+    return parse_fields(d, p, agree64_avx2);
 }
 
 bool deflate_fields(struct deflate_parse *d, struct parse *p, bool newer)

@@ -545,7 +545,8 @@ INLINE void emit_gap(struct deflate_parse *d, struct parse *p, const struct gap 
     }
 }
 
-/* Does emit_places(). Ends a segment at each multiple of SEGMENT up to `stop`, where literals end, too. */
+/* Calls emit_places() for each segment, and ends the segment at a multiple of SEGMENT up to `stop`. Literals end there,
+ * too. */
 INLINE uint32_t emit_segments(struct deflate_parse *d, struct parse *p, const struct lanes *l, const struct part *part,
                               uint32_t base, uint32_t x, uint32_t stop, agree64_fn *agree)
 {

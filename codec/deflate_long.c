@@ -387,7 +387,7 @@ INLINE void match_tags(struct deflate_parse *d, struct parse *p, struct moves *m
     for (uint32_t at, end; from < to; from = end) {
         at = find_moves(p, from, to, &end, agree);
         if (at > from)
-            match_lazily(d, p, max_u32(from, FIRST), at, &lazy);
+            match_lazily(d, p, max_u32(from, FIRST), at, &lazy, agree);
         if (end == at)
             break;
         end_segment(d, p, mark, at);

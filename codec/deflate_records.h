@@ -354,20 +354,20 @@ INLINE bool is_elsewhere(const struct place_reads *place, int64_t pos, uint32_t 
     return (uint64_t)(pos - place->pos + bases) > 2ull * bases;
 }
 
-/* Returns the distance to the bases at the same position of another read, or 1 if they are at odd bases there, or if
- * there is no earlier record at `other`. */
-INLINE uint32_t read_distance(const struct parse *p, const struct fields *f, int64_t pos, uint32_t other)
+/* Returns the distance to the bases at the same position of the read that is `back` bytes before; 1 if they are at odd
+ * bases there, or if there is no record. */
+INLINE uint32_t read_distance(const struct parse *p, const struct fields *f, int64_t pos, uint32_t back)
 {
     struct fields there;
-    if (other >= f->at || !find_fields(p->in, p->n, other, &there))
+    if (back == 0 || !find_fields(p->in, p->n, f->at - back, &there))
         return 1;
-    int64_t bases = pos - unclipped_pos((const void *)(p->in + other));
+    int64_t bases = pos - unclipped_pos((const void *)(p->in + f->at - back));
     return bases & 1 ? 1 : distance(f->seq, there.seq + bases / 2);
 }
 
-/* Matches SEQ. It is also compared with the read of the record at `other`, unless that is the record itself. */
+/* Matches SEQ. back: bytes to the beginning of another record that it is compared with as well; 0: none. */
 INLINE void match_seq(struct deflate_parse *d, struct parse *p, struct reads *h, const struct fields *f,
-                      struct effort e, uint32_t other, agree64_fn *agree)
+                      struct effort e, uint32_t back, agree64_fn *agree)
 {
     const struct bam_record *r = (const void *)(p->in + f->at);
     const uint32_t anchor = p->anchor, n_seqs = d->n_seqs, n_lits = d->n_lits;
@@ -375,11 +375,11 @@ INLINE void match_seq(struct deflate_parse *d, struct parse *p, struct reads *h,
     if (is_elsewhere(&h->place[h->here], pos, f->tags - f->qual))
         h->here ^= 1;
     struct place_reads *place = &h->place[h->here];
-    uint32_t dist[N_READS + N_SAMPLED], lits = lits_before(d, p, f->seq), to_other = read_distance(p, f, pos, other);
+    uint32_t dist[N_READS + N_SAMPLED], lits = lits_before(d, p, f->seq), other = read_distance(p, f, pos, back);
     for (uint32_t k = 0; k < N_READS; k++)
         dist[k] = distance(f->seq, place->read[pos & 1][k].seq + (pos - place->read[pos & 1][k].pos) / 2);
-    if (to_other > 1)
-        dist[N_READS - 1] = to_other;
+    if (other > 1)
+        dist[N_READS - 1] = other;
     match_at(d, p, f->seq, f->qual, dist, N_READS, e.lazy, agree);
     if (lits_before(d, p, f->qual) - lits >= e.many_literals && find_samples(p, h, f, dist + N_READS, agree)) {
         p->anchor = anchor;
