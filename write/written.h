@@ -44,9 +44,9 @@ struct written {
 /* Makes an output of which no file is open: written_close() may be called from then on. */
 void written_begin(struct written *written, const struct output_request *request, const struct engine *engine);
 
-/* Opens the files for data, checksum and counts, after written_begin(). It makes all possible checks before it waits for a pipe. rings: see
- * record_sink_open(). input: the name of the first input, for messages. -1: failed, and the error is recorded in the
- * latch; close the files in any case. */
+/* Opens the files for data, checksum and counts, after written_begin(). It makes all possible checks before it waits
+ * for a pipe. rings: see record_sink_open(). input: the name of the first input, for messages. -1: failed, and the
+ * error is recorded in the latch; close the files in any case. */
 int written_open(struct written *written, const struct memory_rings *rings, const char *input);
 
 /* Returns whether the output is CRAM that takes bases from references. */
