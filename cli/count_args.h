@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The counters of a command line: those of stats, flagstat, idxstats and coverage, and those
- * that other commands run in the same
- * pass (--stats, --flagstat, ...). */
+/* The counters of a command line: those of stats, flagstat, idxstats and coverage, and those that other commands run in
+ * the same pass (--stats, --flagstat, ...). */
 #ifndef COUNT_ARGS_H
 #define COUNT_ARGS_H
 

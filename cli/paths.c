@@ -195,13 +195,14 @@ static int check_folders(const struct input_request *in)
 
 int paths_check(const struct engine_opts *o)
 {
-    const struct {
+    struct {
         const char *path, *what;
-    } file[] = {{o->out.index, "index"}, {o->out.checksum, "checksum"}, {o->report.file, "report"},
-                {o->report.trace_file, "trace"}, {o->statistics, "statistics"},
-                {o->out.counted[0], o->out.counters[0].command}, {o->out.counted[1], o->out.counters[1].command},
-                {o->out.counted[2], o->out.counters[2].command}, {o->out.counted[3], o->out.counters[3].command}};
-    _Static_assert(sizeof o->out.counted / sizeof *o->out.counted == 4, "each counter's file");
+    } file[5 + COUNTERS] = {{o->out.index, "index"}, {o->out.checksum, "checksum"}, {o->report.file, "report"},
+                            {o->report.trace_file, "trace"}, {o->statistics, "statistics"}};
+    for (size_t i = 0; i < COUNTERS; i++) {
+        file[5 + i].path = o->out.counted[i];
+        file[5 + i].what = o->out.counters[i].command;
+    }
     if (check_folders(&o->in) < 0)
         return -1;
     if (!o->check && !out_file_replaces(o->out.path) && is_input(&o->in, o->out.path))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A counter sees every record of a stream and prints what it counted: stats, flagstat, idxstats. Many threads count,
- * so the counts are kept in two places:
+/* A counter sees every record of a stream and prints what it counted: stats, flagstat, idxstats, coverage. Many threads
+ * count, so the counts are kept in two places:
  *
  *   sums  one for each thread: everything that does not depend on the order (sums, maxima, histograms). They are added
  *         up at the end.
@@ -54,7 +54,7 @@ struct counter_numbers {
 };
 
 struct counter {
-    const char *command;                             /* "stats", "flagstat", "idxstats" */
+    const char *command;                             /* "stats", "flagstat", "idxstats", "coverage" */
     void *settings;
     /* Gets the header of the records, which lives as long as the counter. Called before all others, on one thread.
      * Returns -1 if the settings and the header do not fit together; the error is recorded in the latch. NULL if not
@@ -66,8 +66,8 @@ struct counter {
     /* Prepares two parts, of which `right` follows `left`, so that less is left to do when both are joined. A part that
      * was prepared with parts after it stands for all of them in later calls. last: the last of the parts that `left`
      * stands for; `left` itself if there are no others. Any thread may call it, while another thread joins other parts.
-     * Returns false if it does nothing. NULL: parts are not prepared. If several
-     * counters of a run have it, only the parts of the first are prepared. */
+     * Returns false if it does nothing. NULL: parts are not prepared. If several counters of a run have it, only the
+     * parts of the first are prepared. */
     bool (*pair)(void *left, const void *last, void *right);
     /* Returns true if all records must be counted into one part, in their order. NULL: never. */
     bool (*in_sequence)(const void *settings);

@@ -826,6 +826,6 @@ MUTANTS = [
      "a text that was not printed whole is not written"),
     ("value_of", "if (tag && bam_record_aux_is_text(tag))", "if (tag)",
      ["test_stats.py::test_what_cannot_be_split_leaves_nothing"], "the value of a tag is a text"),
-    ("paths_check", "{o->out.counted[0], o->out.counters[0].command}", "{NULL, NULL}",
+    ("paths_check", "file[5 + i].path = o->out.counted[i]", "file[5 + i].path = NULL",
      [OWN + "test_data_are_replaced_by_what_stands_beside_the_output[sort]"], "files of counters replace no data"),
 ]
