@@ -59,7 +59,7 @@ int out_file_target(const char *path, char target[PATH_MAX])
 
 /* Files that have a temporary name. When the OpenMP runtime lacks memory or threads it calls exit(), in any thread.
  * Then their names must be removed, too. */
-enum { MAX_NAMED = 8 };
+enum { MAX_NAMED = 16 };
 static struct out_file *_Atomic named_files[MAX_NAMED];
 static atomic_bool names_are_dropped;
 

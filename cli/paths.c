@@ -133,7 +133,13 @@ static const char *read_as(const struct engine_opts *o, const struct stat *file)
     return NULL;
 }
 
-/* Checks a file that we write in addition to the output, such as a report. -1, reported, if it would destroy the user's
+/* Returns the command if it writes no records, and its output is the text of a counter; NULL: it writes records. */
+static const char *counts_only(const struct output_request *out)
+{
+    return out->n_counters > 0 && !out->counted[0] ? out->counters[0].command : NULL;
+}
+
+/* Checks a file that we write besides records, such as a report. -1, reported, if it would destroy the user's
  * data. */
 static int check_own(const struct engine_opts *o, const char *path, const char *what)
 {
@@ -205,8 +211,11 @@ int paths_check(const struct engine_opts *o)
     }
     if (check_folders(&o->in) < 0)
         return -1;
-    if (!o->check && !out_file_replaces(o->out.path) && is_input(&o->in, o->out.path))
-        return refuse(o->out.path, "input", "output, because no other file can replace it");
+    const char *text = counts_only(&o->out);
+    if (!o->check && (text || !out_file_replaces(o->out.path)) && is_input(&o->in, o->out.path))
+        return refuse(o->out.path, "input", text ? text : "output, because no other file can replace it");
+    if (text && check_own(o, o->out.path, text) < 0)
+        return -1;
     /* The data of a pipe come only once: if we opened it again, we would wait forever. */
     for (size_t i = 1; i < o->in.n; i++)
         if (is_pipe_again(&o->in, i))

@@ -6,9 +6,9 @@
 struct engine_opts;
 
 /* Checks that no pipe is read twice, and that each file other than the output (index, checksum, report, trace,
- * statistics) is a separate file, so that nothing that is read or written is overwritten. The output may be an input
- * only if it is replaced (see out_file_replaces()). Warns of places where no temporary file can be made. Returns 0, or
- * -1 after a message on stderr. */
+ * statistics, counts) is a separate file, so that nothing that is read or written is overwritten. The output may be an
+ * input only if it is replaced (see out_file_replaces()), and never if it is the text of a counter. Warns of places
+ * where no temporary file can be made. Returns 0, or -1 after a message on stderr. */
 int paths_check(const struct engine_opts *opts);
 
 #endif

@@ -156,8 +156,7 @@ enum engine_args_result coverage_args_parse(struct stats_opts *opts, int argc, c
     s->coverage = coverage_settings_default();
     enum engine_args_result result = engine_args_read(&args, &coverage_command, &opts->common, argc, argv);
     out->counter_settings = s;
-    bool has_file = args.coverage && strcmp(args.coverage, "-") != 0;
-    count_args_add(out, has_file ? args.coverage : NULL, coverage_counter(&s->coverage));
+    count_args_add(out, NULL, coverage_counter(&s->coverage));
     if (result == ENGINE_ARGS_RUN && argc - optind > 1)
         return ENGINE_ARGS_HAND_ON;
     if (result == ENGINE_ARGS_RUN)

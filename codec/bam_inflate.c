@@ -31,8 +31,8 @@ enum {
     REPEAT = 16,
     MAX_REPEAT = 138,
 
-    /* Bits of the input that choose an entry; of literals and lengths, see litlen_bits(). All tables together stay in
-     * the first-level cache. */
+    /* Bits of the input that choose an entry; of literals and lengths, see litlen_bits(). With BITS_LEAST all tables
+     * together stay in the first-level cache. */
     BITS_LEAST = 11, BITS = 12, DIST_BITS = 9,
     SIZE = 1 << BITS, DIST_SIZE = 1 << DIST_BITS,
     SUB_BITS = HUFFMAN_MAX_BITS - BITS_LEAST, DIST_SUB_BITS = HUFFMAN_MAX_BITS - DIST_BITS,

@@ -13,8 +13,8 @@
 #include "codec/deflate_qual.h"
 
 enum {
-    /* Parsing by fields is faster than lanes if most of a block's matches lie in the qualities: if reads have at least
-     * MANY_RUNS runs of qualities on average, and runs are as long as RUN_RATE says. NovaSeq has 10 to 20 runs of
+    /* Parsing by fields is faster than lanes if most of a block's matches lie in the qualities: if qualities change at
+     * least MANY_RUNS times in a read on average, and runs are as long as RUN_RATE says. NovaSeq has 10 to 20 runs of
      * LEVELS qualities in a read. Where there are more levels, lanes find more: reads of 8 levels by name or template
      * are up to 1.07 of level 7 by their fields. */
     MANY_RUNS = 8,

@@ -289,8 +289,8 @@ struct all {
     __m256i at, run, len, dist, end, end_cost, before;     /* before: the last cost */
 };
 
-/* Numbers that a step needs, in each 16 bits: prices, and constants, which a compiler would make anew at each step.
- * less[n] is -n. */
+/* Numbers that a step needs, in each 16 bits or as tables of look_up(): prices, and constants, which a compiler would
+ * make anew at each step. less[n] is -n. */
 struct wide {
     __m256i literal, distance, longer, length[ALL_SEEN + 1], less[ALL_SEEN + 1];
     __m256i one, three, low, all_seen, even, last, index, log2;

@@ -446,7 +446,8 @@ bool deflate_long(struct deflate_parse *d, struct parse *p, bool newer, bool fas
         return false;
     if (are_quals_equal(&r, p->in))
         return false;
-    /* By default the lanes find more in records that are many, thus shorter, and where steps are small. */
+    /* By default other parsers find more in blocks of 16 records and more, which have three regions each, and where
+     * steps are small. */
     if (!fast && (r.n > 3 * MIN_RECORDS || have_small_steps(&r, p->in)))
         return false;
     if (fast)

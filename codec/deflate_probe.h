@@ -234,13 +234,16 @@ static inline uint32_t pass_long(struct lanes *l, const uint8_t *in, uint32_t x,
     return passed;
 }
 
-/* Returns how many bytes at x agree with those dist before it, up to `most`, given that ALL_SEEN bytes do. */
+/* Returns how many bytes at x agree with those dist before it: at least ALL_SEEN, which agree, and at most `most`. */
 INLINE uint32_t extend_seen(const struct parse *p, uint32_t x, uint32_t dist, uint32_t most, agree64_fn *agree)
 {
-    uint32_t len = ALL_SEEN, same = WINDOW;
+    uint32_t len = ALL_SEEN;
     most = max_u32(min_u32(p->n - x, most), ALL_SEEN);
-    for (; len < most && same == WINDOW; len += same)
-        same = (uint32_t)__builtin_ctzll(~same_window(p, x + len, dist, agree));
+    for (uint32_t same = WINDOW; len < most && same == WINDOW; len += same) {
+        if (p->n - x - len < 64)
+            return extend(p->in + x, p->in + x - dist, len, most);
+        same = (uint32_t)__builtin_ctzll(~same_64(p, x + len, dist, agree));
+    }
     return min_u32(len, most);
 }
 

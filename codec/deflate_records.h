@@ -85,7 +85,8 @@ static NOINLINE uint64_t same_at_end(const struct parse *p, uint32_t x, uint32_t
 }
 
 /* Returns a word. Bit k is set where the byte at x + k equals the one dist bytes before it, for k < WINDOW. Bits beyond
- * the end of the input are 0, and nothing there is loaded. */
+ * the end of the input are 0, and nothing there is loaded. Near the end all are 0 if fewer than 64 bytes lie before
+ * those that are compared. */
 INLINE uint64_t same_window(const struct parse *p, uint32_t x, uint32_t dist, agree64_fn *agree)
 {
     return p->n - x >= 64 ? same_64(p, x, dist, agree) : same_at_end(p, x, dist);

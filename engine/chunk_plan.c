@@ -76,7 +76,7 @@ static size_t borrower_memory(const struct chunk_memory *use)
 }
 
 /* If there are several inputs, each has the least number of chunks of its own; the other chunks are shared
- * (read/chunk_pool.h). An input borrows no more chunks than it can use, and than fit into `room` bytes. */
+ * (read/chunk_pool.h). An input borrows no more chunks than it can use. They must fit into `room` bytes. */
 static void share_chunks(struct memory_rings *rings, size_t room, size_t wanted)
 {
     const struct chunk_memory *use = &rings->chunks;

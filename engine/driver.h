@@ -24,9 +24,9 @@ struct driver {
     char why_sorted[1024];       /* why bam_merge_for_sort() did not do the work */
 };
 
-/* Opens the reports, and starts the clocks and the line of progress. Only `stats` and `sort --check` call it, which
- * write no records and open the files of their texts themselves; for the others driver_open() does. -1: the error is
- * recorded in the latch; call driver_finish() and driver_end() anyway. */
+/* Opens the reports, unless they are open (driver_forget()), and starts the clocks and the line of progress. Only
+ * `stats` and `sort --check` call it, which write no records and open the files of their texts themselves; for the
+ * others driver_open() does. -1: the error is recorded in the latch; call driver_finish() and driver_end() anyway. */
 int driver_begin(struct driver *driver, const struct engine_opts *opts);
 
 /* Does the same as driver_begin(), and opens the output. It makes the checks that do not need input, so that a mistake

@@ -300,9 +300,9 @@ static struct bam_verdict check(const struct record_cut *c, struct record_walk *
     return verdict;
 }
 
-/* Prefetches as many bytes as the record at p has, but those that begin AHEAD bytes after p. The thread that
- * inflated these bytes may have left them in another cache, and the processor cannot foresee where the next records
- * begin. n: bytes that may be read at p. */
+/* Prefetches bytes from AHEAD bytes after p on, as many as the record at p has. The thread that inflated these bytes
+ * may have left them in another cache, and the processor cannot foresee where the next records begin. n: bytes that may
+ * be read at p. */
 PREFETCH_FN void prefetch(const uint8_t *p, size_t n, size_t size)
 {
     enum { AHEAD = 1024 };                       /* three short records, some 0.1 us of work */

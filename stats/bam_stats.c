@@ -64,9 +64,8 @@ int bam_stats(const struct stats_opts *opts)
     struct latch latch = {0};
     struct driver d = {.engine.latch = &latch};
     struct bam_stats s = {.counted = {.d = &d, .opts = opts}};
-    const char *path = opts->common.out.counted[0];
     if (driver_begin(&d, &opts->common) == 0 && counted_open(&s.counted) == 0
-        && out_file_open(d.out.counted, path ? path : "-", &latch) == 0) {
+        && out_file_open(d.out.counted, opts->common.out.path, &latch) == 0) {
         if ((s.index = find_index(&s.counted)))
             out_text_print(d.out.counted, print_index, &s, &latch);
         else

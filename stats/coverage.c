@@ -103,13 +103,14 @@ static void close_part(void *part)
 }
 
 /* Reads are assumed to have at least 36 bases and one CIGAR operation, and blocks at least one operation or 8 bases of
- * low quality between them. Arrays double. */
+ * low quality between them. Arrays double. Blocks are in three of them: those of reads, and `each` and `tail` of what
+ * reads cover. */
 static size_t memory_of_part(const void *settings, sam_hdr_t *sam, size_t range)
 {
     enum { LEAST_RECORD = BAM_FIXED + 8 + 4 + 54, BLOCK = 8 + 4 };
     (void)settings, (void)sam;
     return sizeof(struct coverage_part) + 2 * (range / LEAST_RECORD) * sizeof(struct coverage_read)
-         + 2 * (range / LEAST_RECORD + range / 8 / BLOCK) * sizeof(struct covered_block);
+         + 3 * 2 * (range / LEAST_RECORD + range / 8 / BLOCK) * sizeof(struct covered_block);
 }
 
 static size_t memory_of_whole(const void *settings, sam_hdr_t *sam)
@@ -167,9 +168,8 @@ static const char *fault(const void *part, uint64_t *record)
 /* Adds a block to the last read. */
 static int add_block(struct coverage_range *range, struct coverage_read *read, int64_t begin, int64_t end)
 {
-    struct covered_block *last = range->blocks + range->n_blocks - 1;
-    if (read->n_blocks > 0 && last->end == begin) {
-        last->end = end;
+    if (read->n_blocks > 0 && range->blocks[range->n_blocks - 1].end == begin) {
+        range->blocks[range->n_blocks - 1].end = end;
         return 0;
     }
     struct covered_block *grown = byte_buffer_grow(range->blocks, range->n_blocks, &range->room_blocks, sizeof *grown);

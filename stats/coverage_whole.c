@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/byte_buffer.h"
 #include "stats/coverage_whole.h"
 
@@ -41,14 +42,15 @@ void coverage_whole_close(struct coverage_whole *whole)
 /* Counts the blocks that end before this place, and forgets the reads that do. */
 static void leave(struct coverage_whole *w, int64_t place)
 {
-    size_t i = 0, kept = 0;
+    size_t i = 0;
     for (const struct covered_block *block; i < w->covered.n && (block = &w->covered.each[i])->end < place; i++)
         w->counts[covered_reference(block->begin)].places += (uint64_t)(block->end - block->begin);
     covered_remove(&w->covered, i);
-    for (i = 0; i < w->n_ends; i++)
-        if (w->ends[i] >= place)
-            w->ends[kept++] = w->ends[i];
-    w->n_ends = kept;
+    for (i = 0; i < w->n_ends && w->ends[i].end < place; i++)
+        w->n_kept -= w->ends[i].n;
+    w->n_ends -= i;
+    if (i > 0)
+        memmove(w->ends, w->ends + i, w->n_ends * sizeof *w->ends);
 }
 
 void coverage_whole_end(struct coverage_whole *w)
@@ -56,13 +58,23 @@ void coverage_whole_end(struct coverage_whole *w)
     leave(w, INT64_MAX);
 }
 
+/* Most reads end at or after the last place. */
 static int keep(struct coverage_whole *w, int64_t end)
 {
-    int64_t *ends = byte_buffer_grow(w->ends, w->n_ends, &w->room_ends, sizeof *ends);
+    struct coverage_ends *ends = byte_buffer_grow(w->ends, w->n_ends, &w->room_ends, sizeof *ends);
+    size_t at = w->n_ends;
     if (!ends)
         return -1;
     w->ends = ends;
-    w->ends[w->n_ends++] = end;
+    w->n_kept++;
+    while (at > 0 && ends[at - 1].end > end)
+        at--;
+    if (at > 0 && ends[at - 1].end == end) {
+        ends[at - 1].n++;
+        return 0;
+    }
+    memmove(ends + at + 1, ends + at, (w->n_ends++ - at) * sizeof *ends);
+    ends[at] = (struct coverage_ends){end, 1};
     return 0;
 }
 
@@ -81,7 +93,7 @@ static int join_read(struct coverage_whole *w, const struct coverage_read *read,
 {
     if (read->begin != w->last) {
         leave(w, read->begin);
-    } else if (w->n_ends >= limit) {
+    } else if (w->n_kept >= limit) {
         leave_out(w, read);
         return 0;
     } else if (read->end == read->begin) {
@@ -112,7 +124,7 @@ int coverage_whole_join(struct coverage_whole *w, const struct coverage_range *r
     const struct coverage_read *read = range->reads, *end = read + range->n;
     leave(w, read->begin);
     bool is_one_place = w->last == end[-1].begin;        /* then the first read of the range may not be kept */
-    if (w->n_ends + range->n <= limit && !is_one_place)
+    if (w->n_kept + range->n <= limit && !is_one_place)
         return join_all(w, range);
     for (const struct covered_block *blocks = range->blocks; read < end; blocks += read++->n_blocks)
         if (join_read(w, read, blocks, limit) < 0)

@@ -37,9 +37,16 @@ struct coverage_range {
 void coverage_range_free(struct coverage_range *range);
 void coverage_range_clear(struct coverage_range *range);
 
+/* Reads that are kept and end at the same place. */
+struct coverage_ends {
+    int64_t end;
+    uint64_t n;
+};
+
 struct coverage_whole {
     int64_t last;                /* the place where the last read begins */
-    int64_t *ends;               /* n_ends: those of the reads that are kept */
+    uint64_t n_kept;             /* number of reads that are kept */
+    struct coverage_ends *ends;  /* n_ends of them, from the first place to the last */
     size_t n_ends, room_ends;
     struct covered covered;      /* the last places; those before are counted */
     struct coverage_counts counts[];     /* for each reference, to be added to the sums: the places, and minus (modulo

@@ -26,11 +26,10 @@ static int reserve(struct covered_block **each, size_t *room, size_t n)
 /* Adds a block that does not begin before the last one. */
 static void put(struct covered *c, struct covered_block block)
 {
-    struct covered_block *last = c->each + c->n - 1;
-    if (c->n == 0 || last->end < block.begin)
+    if (c->n == 0 || c->each[c->n - 1].end < block.begin)
         c->each[c->n++] = block;
-    else if (last->end < block.end)
-        last->end = block.end;
+    else if (c->each[c->n - 1].end < block.end)
+        c->each[c->n - 1].end = block.end;
 }
 
 int covered_add(struct covered *c, const struct covered_block *blocks, size_t n)

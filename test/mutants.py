@@ -810,7 +810,7 @@ MUTANTS = [
      "places of a reference do not reach the next one"),
     ("add_aligned", "end < length ? end : length", "end", [COVERAGE + "test_odd_references_are_printed_otherwise"], "nothing is covered beyond the reference"),
     ("add_aligned", "pos < 0 ? 0 : pos", "pos", [COVERAGE + "test_odd_references_are_printed_otherwise"], "nor before it"),
-    ("coverage_whole_join", "w->n_ends + range->n <= limit &&", "", [COVERAGE + "test_reads_beyond_the_limit_are_covered_otherwise"],
+    ("coverage_whole_join", "w->n_kept + range->n <= limit &&", "", [COVERAGE + "test_reads_beyond_the_limit_are_covered_otherwise"],
      "reads that the limit may leave out are joined one by one"),
     ("coverage_whole_join", "&& !is_one_place)", ")", [COVERAGE + "test_reads_of_one_place_are_kept_otherwise"],
      "so are ranges whose first read may not be kept"),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The counters of `stats` and `coverage` without threads and engine: reads a file by htslib, cuts it into ranges at random places,
- * counts each range in a part, prepares some neighbouring parts in pairs, and joins all parts. Prints the same as
+/* The counters of `stats` and `coverage` without threads and engine: reads a file by htslib, cuts it into ranges at
+ * random places, counts each range in a part, prepares some neighbouring parts in pairs, and joins all parts. Prints the same as
  * samtools. The result must not depend on the seed.
  *
  * usage: stats_ranges SEED stats|coverage [OPTIONS] FILE       SEED 0: one range */
@@ -136,7 +136,8 @@ static void finish(const struct counter *c, void **sums, void **parts)
 }
 
 /* words: one that is ignored, "stats" or "coverage", and its arguments. Sets optind to the file. */
-static struct counter read_options(struct stats_settings *stats, struct coverage_settings *coverage, int n, char **words)
+static struct counter read_options(struct stats_settings *stats, struct coverage_settings *coverage, int n,
+                                   char **words)
 {
     bool is_stats = strcmp(words[1], "stats") == 0;
     struct engine_opts o = {.values = calloc((size_t)n, sizeof *o.values)};

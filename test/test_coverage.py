@@ -119,7 +119,8 @@ def test_odd_references_are_printed_otherwise(tmp_path):
     read = [bamgen.record("r", 0, 2, 10)]
     assert compare(tmp_path, write(path, read, (("a", 9), ("b", 9), ("c", 50)))).split("\n")[1].startswith("c\t1\t50\t1\t4\t8\t")
     for refs in (("z", 0), ("c", 50), ("d", 60)), (("a", 9), ("z", 0), ("c", 50)):       # the program refuses them
-        assert in_ranges(0, write(path, read, refs, "")) == theirs(tmp_path, path)
+        text = in_ranges(0, write(path, read, refs, ""))
+        assert text == theirs(tmp_path, path) and "-nan" in text
     assert compare(tmp_path, write(path, [], ())) == "" and compare(tmp_path, write(path, [])).startswith(NAMES + "\na\t1\t1000\t0\t")
     for pos in -1, 997, 999, 1000, 5000:
         compare(tmp_path, write(path, [bamgen.record("r", 0, 0, pos)]))
@@ -142,6 +143,7 @@ def test_order_of_other_records_is_checked(tmp_path):
 
 def test_first_read_of_a_range_is_out_of_order(tmp_path):
     reads = [bamgen.record("r%d" % i, 0, 0, 2 * i) for i in range(300)]
+    assert in_ranges(0, write(tmp_path / "in.bam", reads))
     for at in range(200, 270):
         path = write(tmp_path / "in.bam", [*reads[:at], reads[0], *reads[at:]])
         assert [in_ranges(seed, path) for seed in range(5)] == 5 * [None]
@@ -228,6 +230,11 @@ def test_file_of_the_output_is_harmed(tmp_path):
     for words in ["-o", out], ["--output", out], ["--output=%s" % out]:
         assert ours(*words, path) == "" and out.read_text() == expected
         out.write_text("old")
+    result = run(["coverage", "-o", "/dev/stdout", path])
+    assert result.stdout.decode() == expected and result.returncode == 0
+    result = run(["coverage", "-o", out, "--report=-", path])
+    assert "-> %s" % out in result.stdout.decode() and out.read_text() == expected
+    refused(tmp_path, "cannot be both output and report", "coverage", "-o", "new", "--report=new", "in.bam")
     refused(tmp_path, "in.bam", "coverage", "-o", "in.bam", "in.bam")
     refused(tmp_path, "none/x", "coverage", "-o", "none/x", "in.bam")
     path.write_bytes(path.read_bytes()[:-40])

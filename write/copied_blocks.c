@@ -2,7 +2,7 @@
 #include "codec/kept_block.h"
 #include "write/copied_blocks.h"
 
-/* The first block of a series is copied only if so many blocks before it could have been copied, too. */
+/* The first block of a series is copied only if the BEFORE blocks before it could have been copied, too. */
 enum { BEFORE = 3 };
 
 static bool copies(const struct copied_blocks *b)

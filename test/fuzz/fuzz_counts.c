@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The counters of stats, flagstat, idxstats and coverage: their output is the same for the records in one range and in ranges
- * that are cut anywhere and joined, and so is their fault.
+/* The counters of stats, flagstat, idxstats and coverage: their output is the same for the records in one range and in
+ * ranges that are cut anywhere and joined, and so is their fault.
  *
  *   options | 16 cuts, each after a number of records | records */
 #include <stdio.h>
