@@ -254,7 +254,8 @@ static int add_read(struct coverage_part *part, struct coverage_counts *counts, 
         return -1;
     range->reads = grown;
     if (add_cigar(part, &read, v) < 0
-        || covered_add(&range->covered, range->blocks + range->n_blocks - read.n_blocks, read.n_blocks) < 0)
+        || (read.n_blocks > 0
+            && covered_add(&range->covered, range->blocks + range->n_blocks - read.n_blocks, read.n_blocks) < 0))
         return -1;
     counts->spans += read.end > read.begin;
     counts->bases += read.bases;

@@ -126,8 +126,8 @@ int coverage_whole_join(struct coverage_whole *w, const struct coverage_range *r
     bool is_one_place = w->last == end[-1].begin;        /* then the first read of the range may not be kept */
     if (w->n_kept + range->n <= limit && !is_one_place)
         return join_all(w, range);
-    for (const struct covered_block *blocks = range->blocks; read < end; blocks += read++->n_blocks)
-        if (join_read(w, read, blocks, limit) < 0)
+    for (size_t at = 0; read < end; at += read++->n_blocks)
+        if (join_read(w, read, read->n_blocks > 0 ? range->blocks + at : NULL, limit) < 0)
             return -1;
     return 0;
 }

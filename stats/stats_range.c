@@ -119,6 +119,7 @@ int stats_range_add(struct stats_range *range, int32_t ref, int32_t pos, const s
         begin(range, ref, pos);
     else if (ref != range->ref)
         turn(range, ref);
+    range->odd |= pos < 0;       /* such a place is not apart from -1, which clears the ring */
     stats_ring_move(&range->ring, range->bins, pos);
     for (size_t i = 0; i < n; i++)
         stats_ring_cover(&range->ring, blocks[i].begin, blocks[i].end);
