@@ -5,13 +5,21 @@
 #include "cli/count_args.h"
 #include "cli/engine_options.h"
 #include "cli/stats_options.h"
+#include "stats/coverage.h"
+#include "stats/flagstat.h"
+#include "stats/idxstats.h"
 #include "stats/stats_counter.h"
+#include "stats/stats_settings.h"
 
-struct counter_settings *count_args_open(struct output_request *out, size_t n_words, size_t text)
-{
-    out->counter_settings = calloc(1, sizeof(struct counter_settings) + n_words * sizeof(char *) + text);
-    return out->counter_settings;
-}
+/* Settings of the counters of a command that writes records, and the words that the settings of stats refer to. */
+struct counter_settings {
+    struct flagstat_settings flagstat;
+    struct idxstats_settings idxstats;
+    struct coverage_settings coverage;
+    struct stats_settings stats;
+    char *words[OPTION_WORDS_MOST + 2];
+    char text[];                 /* of the words */
+};
 
 void count_args_add(struct output_request *out, const char *file, struct counter counter)
 {
@@ -62,10 +70,11 @@ static int count_stats(struct engine_args *args, struct counter_settings *s, int
 }
 
 /* Splits the options of samtools stats for the output into words. */
-static int split_stats(struct engine_args *args, struct counter_settings *s, char *to)
+static int split_stats(struct engine_args *args, struct counter_settings *s)
 {
     struct engine_opts *o = args->o;
     const char *path = o->out.path;
+    char *to = s->text;
     int n = 0;
     s->words[n++] = s->words[1] = strcpy(to, "stats");   /* the program and the command */
     n++;
@@ -93,7 +102,7 @@ int count_args_settle(struct engine_args *args)
         return message_mistake("--stats, --flagstat, --idxstats and --coverage count written records, but "
                                "--check writes nothing");
     size_t text = sizeof "stats" + 2 * strlen(given) + strlen(out->path) + 3;
-    struct counter_settings *s = count_args_open(out, OPTION_WORDS_MOST + 2, text);
+    struct counter_settings *s = out->counter_settings = calloc(1, sizeof *s + text);
     if (!s)
         return engine_args_no_memory();
     if (args->coverage && args->o->order.by != SORT_COORDINATE && !args->command->keeps_order)
@@ -103,7 +112,7 @@ int count_args_settle(struct engine_args *args)
     s->coverage.no_quals = out->format.format == cram;
     s->idxstats = (struct idxstats_settings){
         .as_index = out->format.format == bam && args->write_index, .any_order = true, .path = out->path};
-    if (args->stats && split_stats(args, s, (char *)(s->words + OPTION_WORDS_MOST + 2)) < 0)
+    if (args->stats && split_stats(args, s) < 0)
         return -1;
     if (args->flagstat)
         count_args_add(out, args->flagstat, flagstat_counter(&s->flagstat));

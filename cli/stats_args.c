@@ -39,17 +39,11 @@ static int settle_input(struct engine_opts *o, const char *name, const char *ind
 
 /* ------------------------------------------------------ flagstat, idxstats */
 
-/* The options of flagstat or idxstats. */
-struct stats_words {
-    enum flagstat_format format; /* -O */
-    bool has_index;              /* -X: the index is the second operand */
-};
-
 /* Other words mean text, as in samtools. */
 static int take_format(struct engine_args *args, const char *text)
 {
-    struct stats_words *own = args->own;
-    own->format = strcmp(text, "json") == 0 ? FLAGSTAT_JSON : strcmp(text, "tsv") == 0 ? FLAGSTAT_TSV : FLAGSTAT_TEXT;
+    struct flagstat_settings *s = args->own;
+    s->format = strcmp(text, "json") == 0 ? FLAGSTAT_JSON : strcmp(text, "tsv") == 0 ? FLAGSTAT_TSV : FLAGSTAT_TEXT;
     return 0;
 }
 
@@ -59,7 +53,7 @@ static const struct option_row flagstat_options[] = {
 };
 
 static const struct option_row idxstats_options[] = {
-    OPTION('X', NULL, NULL, SETS(OPTION_IN(OPTION_OWN, struct stats_words, has_index)),
+    OPTION('X', NULL, NULL, SETS(OPTION_IN(OPTION_OWN, struct idxstats_settings, custom_index)),
            "the index file is an operand, too"),
     STATS_COMMON_ROWS, ENGINE(LONG_HELP), STATS_BEYOND_ROWS, OPTION_END,
 };
@@ -83,87 +77,72 @@ const struct engine_command idxstats_command = {
     .more_threads = 1,
 };
 
-/* Settles the only operand, and its index if there is one; n of them are there. */
-static enum engine_args_result settle_operands(struct stats_opts *opts, struct engine_args *args, bool has_index,
-                                               char **operands, int n)
+/* ------------------------------------------------------ the command lines */
+
+/* Reads the options of a command, which are the settings of its counter, and adds that counter. */
+static enum engine_args_result read_options(struct stats_opts *opts, struct engine_args *args,
+                                            const struct engine_command *command, struct counter counter,
+                                            int argc, char **argv)
 {
-    struct engine_opts *o = &opts->common;
+    *args = (struct engine_args){.own = counter.settings};
+    enum engine_args_result result = engine_args_read(args, command, &opts->common, argc, argv);
+    count_args_add(&opts->common.out, NULL, counter);
+    return result;
+}
+
+/* Settles the only operand, and its index if there is one. n: the number of operands. fields: the fields of a record
+ * that are counted. */
+static enum engine_args_result settle_operands(struct engine_args *args, bool has_index, int fields, char **operands,
+                                               int n)
+{
+    struct engine_opts *o = args->o;
     if (n != 1 + has_index) {
         engine_args_help(args->command, n ? stderr : stdout);
         return n ? ENGINE_ARGS_ERROR : ENGINE_ARGS_DONE;
     }
-    if (settle_input(o, operands[0], has_index ? operands[1] : NULL) < 0 || engine_args_settle_memory_at_once(args) < 0)
+    if (settle_input(o, operands[0], has_index ? operands[1] : NULL) < 0 || engine_args_settle_memory_at_once(args) < 0
+        || want_fields(o, fields) < 0)
         return ENGINE_ARGS_ERROR;
     engine_args_settle_report(o);
     return ENGINE_ARGS_RUN;
 }
 
-/* Reads the command line of flagstat or idxstats. fields: the fields of a record that are counted. */
-static enum engine_args_result parse(struct stats_opts *opts, struct stats_words *own,
-                                     const struct engine_command *command, int fields, int argc, char **argv)
-{
-    struct engine_args args = {.own = own};
-    struct engine_opts *o = &opts->common;
-    enum engine_args_result result = engine_args_read(&args, command, o, argc, argv);
-    if (result == ENGINE_ARGS_RUN)
-        result = settle_operands(opts, &args, own->has_index, argv + optind, argc - optind);
-    if (result != ENGINE_ARGS_RUN)
-        return result;
-    if (want_fields(o, fields) < 0)
-        return ENGINE_ARGS_ERROR;
-    return count_args_open(&o->out, 0, 0) ? ENGINE_ARGS_RUN : engine_args_no_memory();
-}
-
 enum engine_args_result flagstat_args_parse(struct stats_opts *opts, int argc, char **argv)
 {
-    struct stats_words own = {FLAGSTAT_TEXT, false};
-    struct output_request *out = &opts->common.out;
+    struct engine_args args;
     *opts = (struct stats_opts){.from_index = false};
-    enum engine_args_result result = parse(opts, &own, &flagstat_command,
-                                           SAM_FLAG | SAM_MAPQ | SAM_RNAME | SAM_RNEXT, argc, argv);
-    if (result == ENGINE_ARGS_RUN) {
-        struct counter_settings *s = out->counter_settings;
-        s->flagstat.format = own.format;
-        count_args_add(out, NULL, flagstat_counter(&s->flagstat));
-    }
-    return result;
+    enum engine_args_result result = read_options(opts, &args, &flagstat_command,
+                                                  flagstat_counter(&opts->flagstat), argc, argv);
+    int fields = SAM_FLAG | SAM_MAPQ | SAM_RNAME | SAM_RNEXT;
+    return result == ENGINE_ARGS_RUN ? settle_operands(&args, false, fields, argv + optind, argc - optind) : result;
 }
 
 enum engine_args_result idxstats_args_parse(struct stats_opts *opts, int argc, char **argv)
 {
-    struct stats_words own = {FLAGSTAT_TEXT, false};
-    struct output_request *out = &opts->common.out;
+    struct engine_args args;
+    struct idxstats_settings *s = &opts->idxstats;
     *opts = (struct stats_opts){.from_index = true};
-    enum engine_args_result result = parse(opts, &own, &idxstats_command, SAM_FLAG | SAM_RNAME, argc, argv);
-    if (result == ENGINE_ARGS_RUN) {
-        struct counter_settings *s = out->counter_settings;
-        s->idxstats.path = engine_opts_input(&opts->common);
-        count_args_add(out, NULL, idxstats_counter(&s->idxstats));
-    }
+    enum engine_args_result result = read_options(opts, &args, &idxstats_command, idxstats_counter(s), argc, argv);
+    if (result == ENGINE_ARGS_RUN)
+        result = settle_operands(&args, s->custom_index, SAM_FLAG | SAM_RNAME, argv + optind, argc - optind);
+    if (result == ENGINE_ARGS_RUN)
+        s->path = engine_opts_input(&opts->common);
     return result;
 }
 
-/* ---------------------------------------------------------------- coverage */
-
 enum engine_args_result coverage_args_parse(struct stats_opts *opts, int argc, char **argv)
 {
-    struct output_request none = {0}, *out = &opts->common.out;
-    *opts = (struct stats_opts){.from_index = false};
-    struct counter_settings *s = count_args_open(&none, 0, 0);
-    if (!s)
-        return engine_args_no_memory();
-    struct engine_args args = {.own = &s->coverage};
-    s->coverage = coverage_settings_default();
-    enum engine_args_result result = engine_args_read(&args, &coverage_command, &opts->common, argc, argv);
-    out->counter_settings = s;
-    count_args_add(out, NULL, coverage_counter(&s->coverage));
-    if (result == ENGINE_ARGS_RUN && argc - optind > 1)
+    struct engine_args args;
+    struct coverage_settings *s = &opts->coverage;
+    *opts = (struct stats_opts){.coverage = coverage_settings_default()};
+    enum engine_args_result result = read_options(opts, &args, &coverage_command, coverage_counter(s), argc, argv);
+    if (result != ENGINE_ARGS_RUN)
+        return result;
+    if (argc - optind > 1)
         return ENGINE_ARGS_HAND_ON;
-    if (result == ENGINE_ARGS_RUN)
-        result = settle_operands(opts, &args, false, argv + optind, argc - optind);
     int fields = SAM_FLAG | SAM_RNAME | SAM_POS | SAM_MAPQ | SAM_CIGAR | SAM_SEQ;    /* as samtools: QUAL only for -Q */
-    fields |= s->coverage.min_quality > 0 ? SAM_QUAL : 0;
-    return result == ENGINE_ARGS_RUN && want_fields(&opts->common, fields) < 0 ? ENGINE_ARGS_ERROR : result;
+    fields |= s->min_quality > 0 ? SAM_QUAL : 0;
+    return settle_operands(&args, false, fields, argv + optind, argc - optind);
 }
 
 /* ------------------------------------------------------------------- stats */
@@ -180,7 +159,7 @@ static bool is_theirs(int n, char *const *regions)
 static enum engine_args_result settle_stats(struct stats_opts *opts, struct engine_args *args, int argc, char **argv)
 {
     struct engine_opts *o = args->o;
-    struct stats_settings *s = args->own;
+    struct stats_settings *s = &opts->stats;
     char **operands = argv + optind;
     int n = argc - optind;
     bool has_index = s->custom_index && n > 1;
@@ -188,7 +167,6 @@ static enum engine_args_result settle_stats(struct stats_opts *opts, struct engi
         engine_args_help(&stats_command, stdout);
         return ENGINE_ARGS_ERROR;
     }
-    opts->stats = s;
     opts->n_regions = n > 1 + has_index ? n - 1 - has_index : 0;
     opts->regions = operands + 1 + has_index;
     s->input = n ? operands[0] : "-";
@@ -204,16 +182,9 @@ static enum engine_args_result settle_stats(struct stats_opts *opts, struct engi
 
 enum engine_args_result stats_args_parse(struct stats_opts *opts, int argc, char **argv)
 {
-    struct output_request none = {0}, *out = &opts->common.out;
-    *opts = (struct stats_opts){.from_index = false};
-    struct counter_settings *s = count_args_open(&none, 0, 0);
-    if (!s)
-        return engine_args_no_memory();
-    struct engine_args args = {.own = &s->stats};
-    s->stats = stats_settings_default();
-    enum engine_args_result result = engine_args_read(&args, &stats_command, &opts->common, argc, argv);
-    out->counter_settings = s;
-    count_args_add(out, NULL, stats_counter(&s->stats));
+    struct engine_args args;
+    *opts = (struct stats_opts){.stats = stats_settings_default()};
+    enum engine_args_result result = read_options(opts, &args, &stats_command, stats_counter(&opts->stats), argc, argv);
     if (result == ENGINE_ARGS_RUN)
         return settle_stats(opts, &args, argc, argv);
     return result == ENGINE_ARGS_DONE ? ENGINE_ARGS_ERROR : result;      /* -h fails, as in samtools */

@@ -36,6 +36,7 @@ static int check_memory(struct counted *c)
  * samtools does. */
 static int add_region(struct counted *c, const char *text, sam_hdr_t *sam, struct ref_regions *list)
 {
+    struct stats_settings *stats = c->opts->common.out.counters[0].settings;
     int ref = -1, level = hts_verbose;
     hts_pos_t begin, end;
     hts_verbose = HTS_LOG_OFF;
@@ -46,7 +47,7 @@ static int add_region(struct counted *c, const char *text, sam_hdr_t *sam, struc
         return 0;
     }
     struct region region = {ref, begin, end};
-    return ref_regions_add(list, &region) < 0 || stats_regions_add(&c->opts->stats->regions, ref, begin + 1, end) < 0
+    return ref_regions_add(list, &region) < 0 || stats_regions_add(&stats->regions, ref, begin + 1, end) < 0
          ? latch_fail(c->d->engine.latch, "out of memory for regions") : 0;
 }
 

@@ -9,6 +9,7 @@
 
 struct idxstats_settings {
     bool as_index;               /* counts as an index does: all records without a reference are unmapped */
+    bool custom_index;           /* -X: an operand names the index */
     bool any_order;              /* a reference may appear again; otherwise that is refused */
     const char *path;            /* path of the input, for messages */
     sam_hdr_t *sam;              /* set by begin() */

@@ -5,13 +5,20 @@
 #define STATS_OPTS_H
 
 #include "engine/engine_opts.h"
-
-struct stats_settings;
+#include "stats/coverage.h"
+#include "stats/flagstat.h"
+#include "stats/idxstats.h"
+#include "stats/stats_settings.h"
 
 struct stats_opts {
     struct engine_opts common;   /* one input, and its index if it is named; one counter, and no other output */
     bool from_index;             /* prints the numbers from the index of BAM; records are counted if there is none */
-    struct stats_settings *stats;    /* settings of `stats`; they receive the regions, too. NULL for other commands */
+    union {                      /* the settings of the command's counter */
+        struct stats_settings stats;     /* they receive the regions, too */
+        struct flagstat_settings flagstat;
+        struct idxstats_settings idxstats;
+        struct coverage_settings coverage;
+    };
     char *const *regions;        /* n_regions of them: only records in these are counted. 0: all records are */
     int n_regions;
 };
