@@ -1,4 +1,14 @@
 /* SPDX-License-Identifier: MIT */
+/* Parts, ranges and the whole:
+ *
+ *   records of a chunk --> part, which has a range --\
+ *   records of a chunk --> part, which has a range ---> part that also has the whole --> table
+ *   records of a chunk --> part, which has a range --/
+ *
+ * A task counts the records of a chunk into a part. The part's range is the log of their reads, and the places that
+ * these cover. Parts are joined from left to right (stats/join_tree.h). The first join gives the left part the whole
+ * (stats/coverage_whole.h). It takes in one range after the other, and keeps only places that a later read may cover.
+ * Sums that do not depend on the order of reads are kept for each thread. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include "base/byte_buffer.h"

@@ -42,9 +42,10 @@ void coverage_whole_close(struct coverage_whole *whole)
 /* Counts the blocks that end before this place, and forgets the reads that do. */
 static void leave(struct coverage_whole *w, int64_t place)
 {
+    const struct covered_block *blocks = covered_blocks(&w->covered);
     size_t i = 0;
-    for (const struct covered_block *block; i < w->covered.n && (block = &w->covered.each[i])->end < place; i++)
-        w->counts[covered_reference(block->begin)].places += (uint64_t)(block->end - block->begin);
+    for (; i < w->covered.n && blocks[i].end < place; i++)
+        w->counts[covered_reference(blocks[i].begin)].places += (uint64_t)(blocks[i].end - blocks[i].begin);
     covered_remove(&w->covered, i);
     for (i = 0; i < w->n_ends && w->ends[i].end < place; i++)
         w->n_kept -= w->ends[i].n;
@@ -107,7 +108,7 @@ static int join_read(struct coverage_whole *w, const struct coverage_read *read,
 static int join_all(struct coverage_whole *w, const struct coverage_range *range)
 {
     int64_t last = range->reads[range->n - 1].begin;
-    if (covered_add(&w->covered, range->covered.each, range->covered.n) < 0)
+    if (covered_add(&w->covered, covered_blocks(&range->covered), range->covered.n) < 0)
         return -1;
     leave(w, last);
     w->last = last;

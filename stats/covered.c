@@ -5,46 +5,37 @@
 
 void covered_free(struct covered *c)
 {
-    free(c->each);
-    free(c->tail);
+    free(c->blocks.p);
+    free(c->tail.p);
     *c = (struct covered){0};
-}
-
-static int reserve(struct covered_block **each, size_t *room, size_t n)
-{
-    size_t larger = n > 2 * *room ? n : 2 * *room;
-    if (n <= *room)
-        return 0;
-    struct covered_block *grown = realloc(*each, larger * sizeof *grown);
-    if (!grown)
-        return -1;
-    *each = grown;
-    *room = larger;
-    return 0;
 }
 
 /* Adds a block that does not begin before the last one. */
 static void put(struct covered *c, struct covered_block block)
 {
-    if (c->n == 0 || c->each[c->n - 1].end < block.begin)
-        c->each[c->n++] = block;
-    else if (c->each[c->n - 1].end < block.end)
-        c->each[c->n - 1].end = block.end;
+    struct covered_block *each = covered_blocks(c);
+    if (c->n == 0 || each[c->n - 1].end < block.begin)
+        each[c->n++] = block;
+    else if (each[c->n - 1].end < block.end)
+        each[c->n - 1].end = block.end;
 }
 
 int covered_add(struct covered *c, const struct covered_block *blocks, size_t n)
 {
-    size_t at = c->n;
-    while (n > 0 && at > 0 && c->each[at - 1].end >= blocks[0].begin)
+    size_t at = c->n, size = sizeof *blocks;
+    if (n == 0)
+        return 0;
+    while (at > 0 && covered_blocks(c)[at - 1].end >= blocks[0].begin)
         at--;
     size_t n_tail = c->n - at;
-    if (reserve(&c->each, &c->room, c->n + n) < 0 || reserve(&c->tail, &c->room_tail, n_tail) < 0)
+    c->tail.n = 0;
+    if (byte_buffer_reserve(&c->blocks, (c->n + n) * size) < 0
+        || byte_buffer_append(&c->tail, covered_blocks(c) + at, n_tail * size) < 0)
         return -1;
-    if (n_tail > 0)
-        memcpy(c->tail, c->each + at, n_tail * sizeof *c->tail);
+    const struct covered_block *tail = (const struct covered_block *)(void *)c->tail.p;
     c->n = at;
     for (size_t i = 0, k = 0; i < n_tail || k < n;)
-        put(c, k == n || (i < n_tail && c->tail[i].begin <= blocks[k].begin) ? c->tail[i++] : blocks[k++]);
+        put(c, k == n || (i < n_tail && tail[i].begin <= blocks[k].begin) ? tail[i++] : blocks[k++]);
     return 0;
 }
 
@@ -52,5 +43,5 @@ void covered_remove(struct covered *c, size_t n)
 {
     c->n -= n;
     if (n > 0)
-        memmove(c->each, c->each + n, c->n * sizeof *c->each);
+        memmove(covered_blocks(c), covered_blocks(c) + n, c->n * sizeof(struct covered_block));
 }

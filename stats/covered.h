@@ -10,16 +10,16 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "base/byte_buffer.h"
 
 struct covered_block {
     int64_t begin, end;          /* places from begin to end - 1 */
 };
 
 struct covered {
-    struct covered_block *each;  /* n blocks */
-    size_t n, room;
-    struct covered_block *tail;  /* work space of covered_add() */
-    size_t room_tail;
+    struct byte_buffer blocks;   /* n of them: see covered_blocks() */
+    size_t n;
+    struct byte_buffer tail;     /* work space of covered_add() */
 };
 
 static inline int64_t covered_place(int32_t ref, int64_t pos)
@@ -30,6 +30,11 @@ static inline int64_t covered_place(int32_t ref, int64_t pos)
 static inline int32_t covered_reference(int64_t place)
 {
     return (int32_t)(place >> 32);
+}
+
+static inline struct covered_block *covered_blocks(const struct covered *covered)
+{
+    return (struct covered_block *)(void *)covered->blocks.p;
 }
 
 /* A zero-initialised struct is empty. */
