@@ -120,27 +120,16 @@ int checked_begin(struct checked *c)
     return input_begin(c->in.each);
 }
 
-static bool is_made(void *checked)
+static bool help_ring(void *checked)
 {
-    struct checked *c = checked;
-    const struct record_stream *from = &c->in.each->stream;
-    return latch_tripped(c->d->engine.latch) || from->advance(from->producer) != CHUNK_AWAITED;
-}
-
-static bool help(void *checked)
-{
-    struct checked *c = checked;
-    const struct record_stream *from = &c->in.each->stream;
-    return from->help(from->producer) || task_ring_help(&c->ring);
+    return task_ring_help(&((struct checked *)checked)->ring);
 }
 
 int checked_next(struct checked *c)
 {
-    const struct record_stream *from = &c->in.each->stream;
     progress_tick(&c->d->progress);
-    task_wait(is_made, help, c, c->d->engine.clocks);
-    enum chunk_state state = latch_tripped(c->d->engine.latch) ? CHUNK_FAILED : from->advance(from->producer);
-    return state == CHUNK_NONE ? 0 : state == CHUNK_FAILED ? -1 : take_slice(c);
+    enum chunk_state state = record_stream_await(&c->in.each->stream, help_ring, c, &c->d->engine);
+    return state == CHUNK_MADE ? take_slice(c) : state == CHUNK_NONE ? 0 : -1;
 }
 
 int checked_end(struct checked *c)

@@ -23,7 +23,7 @@ struct news {
  * latch. */
 static int read_slice(struct byte_buffer *to, struct slice_feed *feed, struct latch *latch)
 {
-    enum chunk_state state = slice_feed_await(feed, NULL, NULL);
+    enum chunk_state state = slice_feed_await(feed, task_no_help, NULL);
     if (state != CHUNK_MADE)
         return state == CHUNK_FAILED ? -1 : 0;
     struct slice_span span = slice_feed_take(feed);

@@ -474,7 +474,7 @@ bool chunk_reader_help(void *reader)
 
 const uint8_t *chunk_reader_first(struct chunk_reader *r, size_t *size)
 {
-    if (slice_feed_await(&r->feed, NULL, NULL) != CHUNK_MADE)
+    if (slice_feed_await(&r->feed, task_no_help, NULL) != CHUNK_MADE)
         return NULL;
     *size = r->feed.span.size;
     return r->feed.span.bytes;

@@ -1,5 +1,39 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/engine.h"
+#include "base/latch.h"
+#include "base/task_ring.h"
 #include "read/record_stream.h"
+
+struct stream_wait {
+    const struct record_stream *stream;
+    task_help_fn *help;
+    void *arg;
+    const struct latch *latch;
+    enum chunk_state state;
+};
+
+static bool is_there(void *wait)
+{
+    struct stream_wait *w = wait;
+    w->state = latch_tripped(w->latch) ? CHUNK_FAILED : w->stream->advance(w->stream->producer);
+    return w->state != CHUNK_AWAITED;
+}
+
+/* Helps the consumer first, because that makes room for more slices. */
+static bool help_both(void *wait)
+{
+    const struct stream_wait *w = wait;
+    return w->help(w->arg) || w->stream->help(w->stream->producer);
+}
+
+enum chunk_state record_stream_await(const struct record_stream *stream, task_help_fn *help, void *arg,
+                                     const struct engine *engine)
+{
+    struct stream_wait w = {stream, help, arg, engine->latch, CHUNK_AWAITED};
+    if (!is_there(&w))
+        task_wait(is_there, help_both, &w, engine->clocks);
+    return w.state;
+}
 
 int record_stream_end(const struct record_stream *stream, struct tally taken, const char *where, const char *path,
                       struct latch *latch)

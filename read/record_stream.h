@@ -7,7 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/tally.h"
+#include "base/task_ring.h"
 
+struct engine;
 struct record_slice;
 
 enum chunk_state {
@@ -32,6 +34,11 @@ struct record_stream {
     bool is_reordered;           /* the records are not in the order of the input: a sort has read them, and has counted
                                   * them with the same clocks */
 };
+
+/* Advances the stream, and works until the next slice is made or none will come. Fails if the latch has an error. help:
+ * does work of the consumer; task_no_help if it has none. */
+enum chunk_state record_stream_await(const struct record_stream *stream, task_help_fn *help, void *arg,
+                                     const struct engine *engine);
 
 /* Ends a stream of which all slices were taken: compares the tally that its producer gave with the tally that the
  * consumer took. where, path: as in tally_compare(). -1: they differ, or the producer has found that it lost records,

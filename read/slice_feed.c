@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include "base/engine.h"
-#include "base/latch.h"
-#include "base/task_ring.h"
 #include "read/slice_feed.h"
 
 struct lent_slice {
@@ -58,33 +56,21 @@ enum chunk_state slice_feed_advance(struct slice_feed *f)
     return CHUNK_MADE;
 }
 
-struct feed_wait {
-    struct slice_feed *feed;
-    enum chunk_state state;
-    bool (*help)(void *);
-    void *arg;
-};
-
-static bool is_there(void *wait)
+static enum chunk_state advance(void *feed)
 {
-    struct feed_wait *w = wait;
-    w->state = latch_tripped(w->feed->engine->latch) ? CHUNK_FAILED : slice_feed_advance(w->feed);
-    return w->state != CHUNK_AWAITED;
+    return slice_feed_advance(feed);
 }
 
-/* Helps with spans first, because that makes room for more slices. */
-static bool help_both(void *wait)
+static bool help_from(void *feed)
 {
-    const struct feed_wait *w = wait;
-    return (w->help && w->help(w->arg)) || w->feed->from.help(w->feed->from.producer);
+    const struct record_stream *from = &((const struct slice_feed *)feed)->from;
+    return from->help(from->producer);
 }
 
-enum chunk_state slice_feed_await(struct slice_feed *f, bool (*help)(void *), void *arg)
+enum chunk_state slice_feed_await(struct slice_feed *f, task_help_fn *help, void *arg)
 {
-    struct feed_wait w = {f, CHUNK_AWAITED, help, arg};
-    if (!is_there(&w))
-        task_wait(is_there, help_both, &w, f->engine->clocks);
-    return w.state;
+    const struct record_stream spans = {.advance = advance, .help = help_from, .producer = f};
+    return record_stream_await(&spans, help, arg, f->engine);
 }
 
 struct slice_span slice_feed_take(struct slice_feed *f)

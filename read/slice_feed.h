@@ -45,8 +45,8 @@ void slice_feed_close(struct slice_feed *feed);
 enum chunk_state slice_feed_advance(struct slice_feed *feed);
 
 /* As slice_feed_advance(), but waits, and works, until there is a span or none will come. help: does work of the
- * consumer, which releases spans; it may be NULL if no span is in use. */
-enum chunk_state slice_feed_await(struct slice_feed *feed, bool (*help)(void *), void *arg);
+ * consumer, which releases spans; task_no_help if no span is in use. */
+enum chunk_state slice_feed_await(struct slice_feed *feed, task_help_fn *help, void *arg);
 
 /* Takes the span, which does not change until it is released. */
 struct slice_span slice_feed_take(struct slice_feed *feed);

@@ -136,30 +136,17 @@ int counted_begin(struct counted *c)
     return 0;
 }
 
-static bool is_made(void *counted)
-{
-    struct counted *c = counted;
-    const struct record_stream *from = &c->in.each->stream;
-    c->state = from->advance(from->producer);
-    return c->state != CHUNK_AWAITED || latch_tripped(c->d->engine.latch);
-}
-
-static bool help(void *counted)
-{
-    const struct record_stream *from = &((const struct counted *)counted)->in.each->stream;
-    return from->help(from->producer);
-}
-
 int counted_next(struct counted *c)
 {
-    progress_tick(&c->d->progress);
-    task_wait(is_made, help, c, c->d->engine.clocks);
     const struct record_stream *from = &c->in.each->stream;
-    if (c->state == CHUNK_MADE && from->take(from->producer, &c->spare) == 0) {
-        c->d->progress.taken = c->taken.n += c->spare.n;
-        return 1;
-    }
-    return c->state == CHUNK_NONE && !latch_tripped(c->d->engine.latch) ? 0 : -1;
+    progress_tick(&c->d->progress);
+    enum chunk_state state = record_stream_await(from, task_no_help, NULL, &c->d->engine);
+    if (state != CHUNK_MADE)
+        return state == CHUNK_NONE ? 0 : -1;
+    if (from->take(from->producer, &c->spare) < 0)
+        return -1;
+    c->d->progress.taken = c->taken.n += c->spare.n;
+    return 1;
 }
 
 int counted_end(const struct counted *c)

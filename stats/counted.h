@@ -26,7 +26,6 @@ struct counted {
     struct join_tree tree;       /* joins the parts of chunks */
     uint64_t n_looked;           /* chunks that the main thread has taken back */
     struct record_slice spare;   /* empty; swapped for a chunk's slice, which is also empty */
-    enum chunk_state state;      /* state of the next chunk */
 };
 
 /* Opens the input. All fields except `d` and `opts` must be zero. Returns -1 on an error, which is recorded in the

@@ -14,7 +14,7 @@ static void take_records(const struct record_stream *stream, const struct engine
 {
     struct slice_feed feed;
     MUST(slice_feed_open(&feed, stream, 2, SIZE_MAX, engine) == 0);
-    while (slice_feed_await(&feed, NULL, NULL) == CHUNK_MADE) {
+    while (slice_feed_await(&feed, task_no_help, NULL) == CHUNK_MADE) {
         struct slice_span span = slice_feed_take(&feed);
         MUST(span.size > 0 && byte_buffer_append(to, span.bytes, span.size) == 0);
         slice_span_release(&span);
