@@ -201,13 +201,19 @@ static int check_folders(const struct input_request *in)
 
 int paths_check(const struct engine_opts *o)
 {
+    enum { INDEX, CHECKSUM, REPORT, TRACE, STATISTICS, COUNTED, FILES = COUNTED + COUNTERS };
     struct {
         const char *path, *what;
-    } file[5 + COUNTERS] = {{o->out.index, "index"}, {o->out.checksum, "checksum"}, {o->report.file, "report"},
-                            {o->report.trace_file, "trace"}, {o->statistics, "statistics"}};
-    for (size_t i = 0; i < COUNTERS; i++) {
-        file[5 + i].path = o->out.counted[i];
-        file[5 + i].what = o->out.counters[i].command;
+    } file[FILES] = {
+        [INDEX] = {o->out.index, "index"},
+        [CHECKSUM] = {o->out.checksum, "checksum"},
+        [REPORT] = {o->report.file, "report"},
+        [TRACE] = {o->report.trace_file, "trace"},
+        [STATISTICS] = {o->statistics, "statistics"},
+    };
+    for (size_t i = 0; i < o->out.n_counters; i++) {
+        file[COUNTED + i].path = o->out.counted[i];
+        file[COUNTED + i].what = o->out.counters[i].command;
     }
     if (check_folders(&o->in) < 0)
         return -1;
@@ -220,7 +226,7 @@ int paths_check(const struct engine_opts *o)
     for (size_t i = 1; i < o->in.n; i++)
         if (is_pipe_again(&o->in, i))
             return message_error("%s is a pipe and cannot be read twice. Nothing was read.", o->in.paths[i]);
-    for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
+    for (size_t i = 0; i < FILES; i++) {
         if (!file[i].path)
             continue;
         if (is_input(&o->in, file[i].path))
@@ -230,7 +236,7 @@ int paths_check(const struct engine_opts *o)
         for (size_t k = 0; k < i; k++)
             if (file[k].path && same_output(file[i].path, file[k].path))
                 return refuse(file[i].path, file[k].what, file[i].what);
-        if (file[i].path != o->out.index && check_own(o, file[i].path, file[i].what) < 0)
+        if (i != INDEX && check_own(o, file[i].path, file[i].what) < 0)
             return -1;
     }
     if (!o->check && !o->plan)

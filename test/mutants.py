@@ -415,7 +415,7 @@ MUTANTS = [
     # ------------------------------------------------------------ files
     ("paths_check", "        if (is_input(&o->in, file[i].path))\n            return refuse", "        if (0)\n            return refuse",
      ["test_streams.py::test_file_is_written_over_another_by_redirection_or_link"], "no index, checksum, ... over an input"),
-    ("paths_check", "file[i].path != o->out.index && check_own(", "!o && check_own(",
+    ("paths_check", "i != INDEX && check_own(", "!o && check_own(",
      [OWN + "test_data_are_replaced_by_what_stands_beside_the_output[sort]"], "no checksum, ... over data"),
     ("read_as", "        if (value_names(o->values[i], file))", "        if (0)",
      [OWN + "test_file_that_the_command_line_reads_is_replaced"], "nor over a file of another option"),
@@ -826,6 +826,6 @@ MUTANTS = [
      "a text that was not printed whole is not written"),
     ("value_of", "if (tag && bam_record_aux_is_text(tag))", "if (tag)",
      ["test_stats.py::test_what_cannot_be_split_leaves_nothing"], "the value of a tag is a text"),
-    ("paths_check", "file[5 + i].path = o->out.counted[i]", "file[5 + i].path = NULL",
+    ("paths_check", "file[COUNTED + i].path = o->out.counted[i]", "file[COUNTED + i].path = NULL",
      [OWN + "test_data_are_replaced_by_what_stands_beside_the_output[sort]"], "files of counters replace no data"),
 ]
