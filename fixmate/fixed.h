@@ -6,7 +6,7 @@
 
 #include "base/memory_shares.h"
 #include "engine/driver.h"
-#include "engine/parted_mates.h"
+#include "fixmate/parted_mates.h"
 #include "read/fixed_records.h"
 #include "read/sliced_input.h"
 #include "read/input.h"

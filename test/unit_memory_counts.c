@@ -16,7 +16,7 @@
 #include "codec/bgzf_block.h"
 #include "engine/chunk_plan.h"
 #include "engine/memory_plan.h"
-#include "engine/parted_mates.h"
+#include "fixmate/parted_mates.h"
 #include "hts/bam1_bytes.h"
 #include "hts/hts_file.h"
 #include "read/input.h"

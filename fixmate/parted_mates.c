@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include "base/message.h"
-#include "engine/parted_mates.h"
+#include "fixmate/parted_mates.h"
 
 enum { BITS = 12, MATES = 1 << BITS };   /* of the index into `last`, and their number */
 
