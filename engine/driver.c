@@ -26,14 +26,10 @@ static void in_team(void *driver)
     latch_reraise();
 }
 
-int driver_begin(struct driver *d, const struct engine_opts *opts)
+/* Begins the output, the clocks and the line of progress. */
+static int start(struct driver *d, const struct engine_opts *opts)
 {
-    bool is_reported = d->report.request;        /* a merge that gave up has opened the report: see driver_forget() */
-    machine_share_heaps();
     written_begin(&d->out, &opts->out, &d->engine);
-    if (!is_reported && command_report_open(&d->report, &opts->report, d->engine.latch) < 0)
-        return -1;
-    d->report.request = &opts->report;           /* the merge had a copy of the options */
     d->engine.n_threads = opts->n_threads;
     d->engine.clocks = clocks_new(opts->n_threads, command_report_detail(&opts->report));
     clocks_phase(d->engine.clocks, PHASE_OPEN);
@@ -43,9 +39,23 @@ int driver_begin(struct driver *d, const struct engine_opts *opts)
     return 0;
 }
 
+int driver_begin(struct driver *d, const struct engine_opts *opts)
+{
+    machine_share_heaps();
+    return command_report_open(&d->report, &opts->report, d->engine.latch) < 0 ? -1 : start(d, opts);
+}
+
+int driver_begin_again(struct driver *d, const struct engine_opts *opts)
+{
+    progress_end(&d->progress, false, 0);
+    clocks_free(d->engine.clocks);
+    *d->engine.latch = (struct latch){0};
+    return start(d, opts);
+}
+
 int driver_open(struct driver *d, const struct engine_opts *opts, const struct memory_rings *rings)
 {
-    if (driver_begin(d, opts) < 0 || written_open(&d->out, rings, engine_opts_input(opts)) < 0)
+    if (written_open(&d->out, rings, engine_opts_input(opts)) < 0)
         return -1;
     record_sink_set_progress(d->out.sink, &d->progress);
     return 0;
@@ -77,15 +87,6 @@ void driver_finish(struct driver *d)
     clocks_enter(clocks, STAGE_FREE);
     written_close(&d->out);
     clocks_leave(clocks, before, 0);
-}
-
-void driver_forget(struct driver *d)
-{
-    progress_end(&d->progress, false, 0);
-    clocks_free(d->engine.clocks);
-    d->engine.clocks = NULL;
-    d->out = (struct written){0};
-    *d->engine.latch = (struct latch){0};
 }
 
 int driver_end(struct driver *d, uint64_t records)

@@ -24,13 +24,17 @@ struct driver {
     char why_sorted[1024];       /* why bam_merge_for_sort() did not do the work */
 };
 
-/* Opens the reports, unless they are open (driver_forget()), and starts the clocks and the line of progress. Only
- * `stats` and `sort --check` call it, which write no records and open the files of their texts themselves; for the
- * others driver_open() does. -1: the error is recorded in the latch; call driver_finish() and driver_end() anyway. */
+/* Opens the reports, and starts the clocks and the line of progress. -1: the error is recorded in the latch; call
+ * driver_finish() and driver_end() anyway. */
 int driver_begin(struct driver *driver, const struct engine_opts *opts);
 
-/* Does the same as driver_begin(), and opens the output. It makes the checks that do not need input, so that a mistake
- * is reported before the program waits for a pipe. -1: as above. */
+/* Starts them again after a failed attempt, whose producers and output are finished. The reports stay open. -1: as
+ * above. */
+int driver_begin_again(struct driver *driver, const struct engine_opts *opts);
+
+/* Opens the output. It makes the checks that do not need input, so that a mistake is reported before the program waits
+ * for a pipe. `stats` and `sort --check` write no records, do not call it, and open the files of their texts
+ * themselves. -1: as above. */
 int driver_open(struct driver *driver, const struct engine_opts *opts, const struct memory_rings *rings);
 
 /* Runs work(arg) on the main thread of a new team. Before the work it sets the sizes that progress is measured by,
@@ -43,9 +47,6 @@ int driver_run(struct driver *driver, const struct engine_opts *opts, const stru
  * the output. Call it after the parallel region of the work. The output is then in place, and later errors (of reports,
  * or of statistics) only change the exit status. */
 void driver_finish(struct driver *driver);
-
-/* Resets the driver after a failed attempt, when producers and output are finished. Keeps the report. */
-void driver_forget(struct driver *driver);
 
 /* Stops the clocks and ends the line of progress. Writes the reports, if there was no error; otherwise prints the
  * error. Frees the clocks, which may be NULL. Call it when producers and output are finished. Returns the exit status.

@@ -31,7 +31,7 @@ int bam_fixmate(const struct fixmate_opts *opts)
     struct latch latch = {0};
     struct driver d = {.engine.latch = &latch};
     struct fixed f = {.d = &d};
-    if (fixed_open(&f, opts) == 0)
+    if (driver_begin(&d, &opts->common) == 0 && fixed_open(&f, opts) == 0)
         driver_run(&d, &opts->common, &f.in, work, &f);
     uint64_t records = f.slices.taken.n;
     fixed_finish(&f);

@@ -30,7 +30,7 @@ int bam_markdup(const struct markdup_opts *opts)
     struct latch latch = {0};
     struct driver d = {.engine.latch = &latch};
     struct marked m = {.d = &d};
-    if (marked_open(&m, opts) == 0)
+    if (driver_begin(&d, &opts->common) == 0 && marked_open(&m, opts) == 0)
         driver_run(&d, &opts->common, &m.in, work, &m);
     uint64_t records = marking_count(&m.marking);
     marked_finish(&m);

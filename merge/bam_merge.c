@@ -32,12 +32,6 @@ static void work(void *merged)
         merged_end(m);
 }
 
-static void run(struct merged *m, const struct merge_opts *opts)
-{
-    if (merged_open(m, opts) == 0)
-        driver_run(m->d, &opts->common, &m->inputs.in, work, m);
-}
-
 /* The report's numbers of --copy-blocks. */
 static struct report_copied copied(const struct merged *m)
 {
@@ -70,24 +64,24 @@ int bam_merge(const struct merge_opts *opts)
     struct latch latch = {0};
     struct driver d = {.engine.latch = &latch};
     struct merged m = {.d = &d};
-    run(&m, opts);
+    if (driver_begin(&d, &opts->common) == 0 && merged_open(&m, opts) == 0)
+        driver_run(&d, &opts->common, &m.inputs.in, work, &m);
     return finish(&m);
 }
 
 int bam_merge_for_sort(const struct engine_opts *opts, struct driver *d)
 {
     struct merged m = {.d = d};
-    struct merge_opts merge = {.common = *opts, .sorts = true};
+    const struct merge_opts merge = {.common = *opts, .sorts = true};
     const char *why = merged_copies_none(&merge);
-    merge.common.n_temp_prefixes = 0;        /* a merge writes no temporary files */
-    if (!why) {
-        run(&m, &merge);
-        if (!m.gave_up || out_file_take_back(&d->out.data) < 0)
-            return finish(&m);
-        merged_finish(&m);
-    }
-    snprintf(d->why_sorted, sizeof d->why_sorted, "%s", why ? why : d->engine.latch->message);
-    d->report.copied = (struct report_copied){.asked = true, .why = d->why_sorted};
-    driver_forget(d);
-    return -1;
+    d->report.copied = (struct report_copied){.asked = true, .why = why ? why : d->why_sorted};
+    if (why)
+        return -1;
+    if (merged_open(&m, &merge) == 0)
+        driver_run(d, opts, &m.inputs.in, work, &m);
+    if (!m.gave_up || out_file_take_back(&d->out.data) < 0)
+        return finish(&m);
+    merged_finish(&m);
+    snprintf(d->why_sorted, sizeof d->why_sorted, "%s", d->engine.latch->message);
+    return driver_begin_again(d, opts) < 0 ? driver_end(d, 0) : -1;
 }

@@ -11,9 +11,8 @@ struct engine_opts;
 int bam_merge(const struct merge_opts *opts);
 
 /* Replaces a sort (--copy-blocks) by a merge that copies blocks, if the inputs are BAM files in the requested order.
- * The merge checks the order while it writes. The driver is new. Returns the exit status, like driver_end(). -1: the
- * merge is impossible, no file is left, the driver may be used as if it were new, and the report will state the
- * reason. */
+ * The merge checks the order while it writes. Call it after driver_begin(). Returns the exit status, like driver_end().
+ * -1: the merge is impossible, no file is left, the driver is as before, and the report will state the reason. */
 int bam_merge_for_sort(const struct engine_opts *opts, struct driver *driver);
 
 #endif

@@ -46,7 +46,7 @@ static int open_sort(struct rank_parts *s)
                                   .rings = &rings, .to = &s->d.out, .output.overhead = RANK_PARTS_OVERHEAD,
                                   .engine = &s->d.engine};
     s->b.engine = &s->d.engine;
-    if (driver_open(&s->d, &s->each, &rings) < 0)
+    if (driver_begin(&s->d, &s->each) < 0 || driver_open(&s->d, &s->each, &rings) < 0)
         return -1;
     int status = open_arrivals(s, &in, &how) < 0 ? -1 : sorted_open(&s->b, &sort);
     inputs_close(&in);                           /* unless the sort has taken them over */

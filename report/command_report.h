@@ -27,8 +27,7 @@ struct command_report {
 /* The detail of counting that these reports need. */
 enum clocks_detail command_report_detail(const struct report_request *request);
 
-/* Opens the files of a struct that is zero, except that `copied` may be set. -1: failed, and the error is recorded in
- * the latch. */
+/* Opens the files of a struct that is zero. -1: failed, and the error is recorded in the latch. */
 int command_report_open(struct command_report *report, const struct report_request *request, struct latch *latch);
 
 /* Measures how much memory is in huge pages. Call it before the arenas are freed. */

@@ -54,7 +54,7 @@ int bam_sormadup(const struct sormadup_opts *opts)
     struct driver d = {.engine.latch = &latch};
     struct sormadup c = {.opts = opts, .common = &opts->common, .d = &d, .sorted.engine = &d.engine};
     int n_threads = 1;
-    if (open_all(&c) == 0)
+    if (driver_begin(&d, &opts->common) == 0 && open_all(&c) == 0)
         n_threads = driver_run(&d, &opts->common, &c.sorted.in, work, &c);
     uint64_t records = sorted_tally(&c.sorted).n;
     finish(&c, n_threads);
