@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The output of a command's last producer: lists of records in output order. One loop, in written_all(), puts them
- * into the sink for all commands. */
+ * into the sink for all commands.
+ *
+ * A list is not a slice (read/record_stream.h). Its records stay in the producer's memory until they have passed the
+ * sink, while the memory of a slice goes to the consumer, which keeps, copies or empties it. One interface
+ * for both would copy each record once more, as sormadup/sorted_slices.h does, or have two kinds of slices, of which
+ * each consumer takes only one. And next() may wait, because a greedy merge needs the next slice of a run in the middle
+ * of its heap; the advance() of a stream never waits. */
 #ifndef LIST_STREAM_H
 #define LIST_STREAM_H
 
