@@ -816,7 +816,7 @@ MUTANTS = [
      "so are ranges whose first read may not be kept"),
     ("join_read", "read->end == read->begin", "0", [COVERAGE + "test_reads_of_one_place_are_kept_otherwise"],
      "a read that spans nothing is kept only if it is the first one of its place"),
-    ("count_args_settle", "args->coverage && args->o->order.by != SORT_COORDINATE &&", "0 &&", [COVERAGE + "test_output_out_of_order_is_covered"],
+    ("add_coverage", "args->o->order.by != SORT_COORDINATE &&", "0 &&", [COVERAGE + "test_output_out_of_order_is_covered"],
      "--coverage of output in another order is refused before anything is read"),
     ("coverage_args_parse", "&& argc - optind > 1)", "&& false)", [COVERAGE + "test_what_only_samtools_serves_is_ignored"],
      "upstream samtools counts several inputs"),
