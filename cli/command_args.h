@@ -20,12 +20,13 @@ enum engine_args_result merge_args_parse(struct merge_opts *opts, int argc, char
 enum engine_args_result fixmate_args_parse(struct fixmate_opts *opts, bool is_step, int argc, char **argv);
 enum engine_args_result markdup_args_parse(struct markdup_opts *opts, bool is_step, int argc, char **argv);
 enum engine_args_result sormadup_args_parse(struct sormadup_opts *opts, int argc, char **argv);
-enum engine_args_result stats_args_parse(struct stats_opts *opts, int argc, char **argv);
-enum engine_args_result flagstat_args_parse(struct stats_opts *opts, int argc, char **argv);
-enum engine_args_result idxstats_args_parse(struct stats_opts *opts, int argc, char **argv);
-enum engine_args_result coverage_args_parse(struct stats_opts *opts, int argc, char **argv);
 
 extern const struct engine_command sort_command, collate_command, merge_command, fixmate_command, markdup_command,
-    sormadup_command, flagstat_command, idxstats_command, coverage_command;
+    sormadup_command;
+
+#define COUNTER_ARGS(name) \
+    enum engine_args_result name##_args_parse(struct stats_opts *opts, int argc, char **argv); \
+    extern const struct engine_command name##_command;
+COUNTER_LIST(COUNTER_ARGS)
 
 #endif

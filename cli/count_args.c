@@ -56,7 +56,7 @@ static int count_stats(struct engine_args *args, struct counter_settings *s, int
     message_set_command("stats");
     enum engine_args_result parsed = engine_args_options(&words, n_words, s->words);
     int n_operands = n_words - optind;
-    count_args_add(&args->o->out, args->stats, stats_counter(&s->stats));
+    count_args_add(&args->o->out, args->counted[COUNTER_stats], stats_counter(&s->stats));
     forget_operands(operands);
     if (parsed == ENGINE_ARGS_RUN && stats_options_settle(&s->stats, s->words + 1, n_words - 1, 0) < 0)
         parsed = ENGINE_ARGS_ERROR;
@@ -69,17 +69,17 @@ static int count_stats(struct engine_args *args, struct counter_settings *s, int
          ? message_mistake("--stats-args: -t needs coordinate order. Run samtools stats on the output") : 0;
 }
 
-/* Splits the options of samtools stats for the output into words. */
-static int split_stats(struct engine_args *args, struct counter_settings *s)
+/* Adds the counter of stats, whose options are split into words. */
+static int add_stats(struct engine_args *args, struct counter_settings *s)
 {
     struct engine_opts *o = args->o;
-    const char *path = o->out.path;
+    const char *path = o->out.path, *given = args->stats_args ? args->stats_args : "";
     char *to = s->text;
     int n = 0;
     s->words[n++] = s->words[1] = strcpy(to, "stats");   /* the program and the command */
     n++;
     to += strlen(to) + 1;
-    if (option_split(args->stats_args, s->words, &n, OPTION_WORDS_MOST, &to) < 0)
+    if (option_split(given, s->words, &n, OPTION_WORDS_MOST, &to) < 0)
         return -1;
     const char **values = realloc(o->values, (o->n_values + (size_t)n) * sizeof *values);
     if (!values)
@@ -89,36 +89,55 @@ static int split_stats(struct engine_args *args, struct counter_settings *s)
     return count_stats(args, s, n);
 }
 
+static int add(struct engine_args *args, enum counter_number number, struct counter counter)
+{
+    count_args_add(&args->o->out, args->counted[number], counter);
+    return 0;
+}
+
+static int add_flagstat(struct engine_args *args, struct counter_settings *s)
+{
+    return add(args, COUNTER_flagstat, flagstat_counter(&s->flagstat));
+}
+
+static int add_idxstats(struct engine_args *args, struct counter_settings *s)
+{
+    const struct output_request *out = &args->o->out;
+    bool as_index = out->format.format == bam && args->write_index;
+    s->idxstats = (struct idxstats_settings){.as_index = as_index, .any_order = true, .path = out->path};
+    return add(args, COUNTER_idxstats, idxstats_counter(&s->idxstats));
+}
+
+static int add_coverage(struct engine_args *args, struct counter_settings *s)
+{
+    if (args->o->order.by != SORT_COORDINATE && !args->command->keeps_order)
+        return message_mistake("--coverage needs coordinate order");
+    s->coverage = coverage_settings_default();
+    s->coverage.no_quals = args->o->out.format.format == cram;
+    return add(args, COUNTER_coverage, coverage_counter(&s->coverage));
+}
+
+/* The functions that add the counters of the output, with settings that fit to it. -1: a mistake, which is reported. */
+#define ADDS(name) [COUNTER_##name] = add_##name,
+static int (*const adds[COUNTERS])(struct engine_args *, struct counter_settings *) = {COUNTER_LIST(ADDS)};
+
 /* The results are the same as when the commands read the written file, with its index if there is one. */
 int count_args_settle(struct engine_args *args)
 {
     struct output_request *out = &args->o->out;
-    const char *given = args->stats_args ? args->stats_args : "";
-    if (args->stats_args && !args->stats)
+    size_t text = sizeof "stats" + 2 * strlen(args->stats_args ? args->stats_args : "") + strlen(out->path) + 3;
+    struct counter_settings *s = NULL;
+    if (args->stats_args && !args->counted[COUNTER_stats])
         return message_mistake("--stats-args needs --stats FILE");
-    if (!args->stats && !args->flagstat && !args->idxstats && !args->coverage)
-        return 0;
-    if (args->o->check)
-        return message_mistake("--stats, --flagstat, --idxstats and --coverage count written records, but "
-                               "--check writes nothing");
-    size_t text = sizeof "stats" + 2 * strlen(given) + strlen(out->path) + 3;
-    struct counter_settings *s = out->counter_settings = calloc(1, sizeof *s + text);
-    if (!s)
-        return engine_args_no_memory();
-    if (args->coverage && args->o->order.by != SORT_COORDINATE && !args->command->keeps_order)
-        return message_mistake("--coverage needs coordinate order");
-    args->stats_args = given;
-    s->coverage = coverage_settings_default();
-    s->coverage.no_quals = out->format.format == cram;
-    s->idxstats = (struct idxstats_settings){
-        .as_index = out->format.format == bam && args->write_index, .any_order = true, .path = out->path};
-    if (args->stats && split_stats(args, s) < 0)
-        return -1;
-    if (args->flagstat)
-        count_args_add(out, args->flagstat, flagstat_counter(&s->flagstat));
-    if (args->idxstats)
-        count_args_add(out, args->idxstats, idxstats_counter(&s->idxstats));
-    if (args->coverage)
-        count_args_add(out, args->coverage, coverage_counter(&s->coverage));
+    for (int i = 0; i < COUNTERS; i++) {
+        if (!args->counted[i])
+            continue;
+        if (args->o->check)
+            return message_mistake("--stats and similar options count written records, but --check writes nothing");
+        if (!s && !(s = out->counter_settings = calloc(1, sizeof *s + text)))
+            return engine_args_no_memory();
+        if (adds[i](args, s) < 0)
+            return -1;
+    }
     return 0;
 }

@@ -116,7 +116,7 @@ static int take_checksum(struct engine_args *args, const char *text)
     return option_check_file("--checksum", out->checksum, args->apart);
 }
 
-/* --stats, --flagstat, --idxstats, --coverage */
+/* --stats and the options of other counters */
 static int take_counts(struct engine_args *args, const char *file)
 {
     *(const char **)args->target = file;
@@ -228,6 +228,10 @@ static int take_trace(struct engine_args *args, const char *file)
 
 #define OPTS(member) OPTION_IN(OPTION_OPTS, struct engine_opts, member)
 #define ARGS(member) OPTION_IN(OPTION_ARGS, struct engine_args, member)
+#define COUNTER_ROW(command) \
+    [ENGINE_##command] = OPTION_BEYOND(0, #command, "=FILE", \
+                                       WRITES_INTO(take_counts, ARGS(counted[COUNTER_##command])), \
+                                       "write what `samtools " #command "` prints of the output; - too"),
 #define FORMATS "sam, sam.gz, bam, cram, fastq, fasta "
 
 const struct option_row engine_options[] = {
@@ -272,16 +276,9 @@ const struct option_row engine_options[] = {
     [ENGINE_CHECKSUM] = OPTION_BEYOND(0, "checksum", "=[samtools:]FILE", WRITES(take_checksum),
                                       "write the number of records and a checksum that is the same in any order;\n"
                                       "samtools: what `samtools checksum` (1.24) prints of the output. - too"),
-    [ENGINE_STATS] = OPTION_BEYOND(0, "stats", "=FILE", WRITES_INTO(take_counts, ARGS(stats)),
-                                   "write what `samtools stats` prints of the output; - too"),
+    COUNTER_LIST(COUNTER_ROW)
     [ENGINE_STATS_ARGS] = OPTION_BEYOND(0, "stats-args", "WORDS", TEXT(ARGS(stats_args)),
                                         "options of samtools stats: '-p -F 0x400'; quotes group words"),
-    [ENGINE_FLAGSTAT] = OPTION_BEYOND(0, "flagstat", "=FILE", WRITES_INTO(take_counts, ARGS(flagstat)),
-                                      "write what `samtools flagstat` prints of the output; - too"),
-    [ENGINE_IDXSTATS] = OPTION_BEYOND(0, "idxstats", "=FILE", WRITES_INTO(take_counts, ARGS(idxstats)),
-                                      "write what `samtools idxstats` prints of the output; - too"),
-    [ENGINE_COVERAGE] = OPTION_BEYOND(0, "coverage", "=FILE", WRITES_INTO(take_counts, ARGS(coverage)),
-                                      "write what `samtools coverage` prints of the output; - too"),
     [ENGINE_COPY_BLOCKS] = OPTION_BEYOND(0, "copy-blocks", NULL, SETS(OPTS(out.copies)),
                                          "BAM that is already in this order is not compressed again"),
     [ENGINE_PLAN] = OPTION_BEYOND(0, "plan", "[=json]", TAKES(take_plan),

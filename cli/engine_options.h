@@ -45,9 +45,11 @@ struct engine_args {
     bool write_index;            /* --write-index */
     const char *index_format;    /* from --write-index=...; NULL: by the name */
     const char *index_name;      /* from FILE##idx##INDEX; NULL: derived from FILE */
-    const char *stats, *flagstat, *idxstats, *coverage;  /* files for the counters of the output; NULL: not requested */
+    const char *counted[COUNTERS];   /* files for the counters of the output; NULL: not requested */
     const char *stats_args;      /* --stats-args; NULL: not given */
 };
+
+#define ENGINE_COUNTER(name) ENGINE_##name,
 
 /* The options that several commands share. A row ENGINE(LEVEL) in a command's table stands for one of them. A step of
  * sormadup accepts none of them. */
@@ -59,9 +61,9 @@ enum engine_option {
     ENGINE_THREADS, ENGINE_MORE_THREADS /* without the first one, as in samtools */, ENGINE_MEMORY, ENGINE_TEMP,
     ENGINE_VERBOSITY, ENGINE_HELP, ENGINE_LONG_HELP /* for commands where -h is another option */,
     /* Options that samtools lacks: */
-    ENGINE_ADD_INPUT, ENGINE_CHECKSUM, ENGINE_STATS, ENGINE_STATS_ARGS, ENGINE_FLAGSTAT, ENGINE_IDXSTATS,
-    ENGINE_COVERAGE, ENGINE_COPY_BLOCKS, ENGINE_PLAN, ENGINE_PROGRESS, ENGINE_NO_PROGRESS,
-    ENGINE_REPORT, ENGINE_SIZE_HINT, ENGINE_TMPDIR_ENV, ENGINE_TOTAL_MEMORY, ENGINE_TRACE, ENGINE_VERIFY,
+    ENGINE_ADD_INPUT, ENGINE_CHECKSUM, COUNTER_LIST(ENGINE_COUNTER) /* ENGINE_stats ... */ ENGINE_STATS_ARGS,
+    ENGINE_COPY_BLOCKS, ENGINE_PLAN, ENGINE_PROGRESS, ENGINE_NO_PROGRESS, ENGINE_REPORT, ENGINE_SIZE_HINT,
+    ENGINE_TMPDIR_ENV, ENGINE_TOTAL_MEMORY, ENGINE_TRACE, ENGINE_VERIFY,
 };
 extern const struct option_row engine_options[];
 
@@ -71,7 +73,8 @@ extern const struct option_row engine_options[];
 /* Rows that are adjacent in most tables. */
 #define ENGINE_ORDER_ROWS ENGINE(BY_NAME), ENGINE(BY_ASCII), ENGINE(BY_TAG)
 #define ENGINE_READING_ROWS ENGINE(REFERENCE), ENGINE(INPUT_OPTION)
-#define ENGINE_COUNT_ROWS ENGINE(STATS), ENGINE(STATS_ARGS), ENGINE(FLAGSTAT), ENGINE(IDXSTATS), ENGINE(COVERAGE)
+#define ENGINE_COUNT_ROW(name) ENGINE(name),
+#define ENGINE_COUNT_ROWS COUNTER_LIST(ENGINE_COUNT_ROW) ENGINE(STATS_ARGS)
 #define ENGINE_REPORT_ROWS ENGINE(PROGRESS), ENGINE(NO_PROGRESS), ENGINE(REPORT), ENGINE(TRACE), ENGINE(VERIFY)
 
 /* Prints the help of a command. */

@@ -62,6 +62,8 @@ static uint64_t memory_for_records(const struct engine_opts *o)
     return o->memory > overhead ? o->memory - overhead : 0;
 }
 
+#define AS_OPTION(name) "--" #name ", "
+
 /* PRTE_LAUNCHED: mpirun of Open MPI 5 has started the rank (openpmix/prrte issue 2220). */
 const char *rank_sort_refuses(const struct engine_opts *o)
 {
@@ -70,8 +72,7 @@ const char *rank_sort_refuses(const struct engine_opts *o)
     if (record_sink_form(&o->out) != SINK_BAM || input_name_is_stream(o->out.path))
         return "the output must be BAM in a regular file (-o FILE)";
     if (o->out.verify || o->out.checksum || o->check || o->plan || o->out.copies || o->out.n_counters)
-        return "--verify, --checksum, --stats, --flagstat, --idxstats, --coverage, --check, --copy-blocks and "
-               "--plan are not there yet";
+        return "--verify, --checksum, " COUNTER_LIST(AS_OPTION) "--check, --copy-blocks and --plan are not there yet";
     if (o->progress == PROGRESS_ALWAYS)
         return "--progress is not there yet";
     if (o->report.trace_file)

@@ -88,6 +88,11 @@ struct counter {
     void (*end)(void *settings);                     /* frees what the settings own; NULL: they own nothing */
 };
 
-enum { COUNTERS = 4 };           /* the number of counters */
+/* The counters, by their commands. NAME has struct NAME_settings and NAME_counter(), and NAME_args_parse() reads the
+ * command line of the command. Commands that write records count in their pass, too: --NAME FILE (cli/count_args.c). */
+#define COUNTER_LIST(X) X(stats) X(flagstat) X(idxstats) X(coverage)
+
+#define COUNTER_NUMBER(name) COUNTER_##name,
+enum counter_number { COUNTER_LIST(COUNTER_NUMBER) COUNTERS };
 
 #endif

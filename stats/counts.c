@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
 #include <stdlib.h>
+#include "base/clocks.h"
 #include "base/engine.h"
 #include "base/latch.h"
+#include "base/task_ring.h"
 #include "stats/counts.h"
 
 /* The sums and parts of one counter. */
@@ -12,14 +14,33 @@ struct tallied {
     void **parts;                /* one for each slot, then the joined one; NULL: not yet made */
 };
 
+/* Each slot of the ring joins the sums of two threads, see join_sums(). */
 struct counts {
     struct counts_options opt;
+    struct task_ring joins;
+    size_t joining;              /* index of the counter whose sums are joined; written by the main thread, while no
+                                  * slot is handed out, as is the next field */
+    uint32_t distance;           /* between the two threads */
     struct tallied each[];       /* opt.n */
 };
+
+/* Returns the number of pairs of n threads. */
+static uint32_t pairs_of(int n_threads)
+{
+    return (uint32_t)n_threads / 2;
+}
 
 static int fail_memory(const struct counts *c, const struct counter *counter)
 {
     return latch_fail(c->opt.engine->latch, "%s: out of memory for %s", c->opt.path, counter->command);
+}
+
+static void join_pair(void *counts, uint32_t slot);
+
+static int open_joins(struct counts *c)
+{
+    struct task_ring_options how = {.n_slots = pairs_of(c->opt.engine->n_threads), .run = join_pair, .arg = c};
+    return task_ring_open(&c->joins, &how) < 0 ? latch_fail(c->opt.engine->latch, "%s: out of memory", c->opt.path) : 0;
 }
 
 static int open_each(struct counts *c, sam_hdr_t *sam)
@@ -45,7 +66,7 @@ struct counts *counts_open(const struct counts_options *options, sam_hdr_t *sam)
         return NULL;
     }
     c->opt = *options;
-    if (open_each(c, sam) == 0)
+    if (open_joins(c) == 0 && open_each(c, sam) == 0)
         return c;
     counts_close(c);
     return NULL;
@@ -67,6 +88,7 @@ void counts_close(struct counts *c)
         close_stores(&c->opt.counters[i].sums, c->each[i].sums, (size_t)c->opt.engine->n_threads);
         close_stores(&c->opt.counters[i].part, c->each[i].parts, (size_t)c->opt.n_slots + 1);
     }
+    task_ring_close(&c->joins, true);
     free(c);
 }
 
@@ -145,17 +167,43 @@ int counts_check(const struct counts *c)
     return 0;
 }
 
-/* Adds the sums of all threads to those of the first one. */
-static int join_sums(const struct counts *c, size_t i)
+/* Joins the sums of the pair with this number, which become those of its first thread. */
+static void join_pair(void *counts, uint32_t slot)
+{
+    const struct counts *c = counts;
+    const struct counter *counter = &c->opt.counters[c->joining];
+    void **left = &c->each[c->joining].sums[2 * slot * c->distance], **right = left + c->distance, *from = *right;
+    enum stage before = clocks_enter(c->opt.engine->clocks, STAGE_JOIN);
+    *right = NULL;
+    if (!*left)
+        *left = from;
+    else if (from && counter->sums.join(*left, from) < 0)
+        fail_memory(c, counter);
+    if (from && from != *left)
+        counter->sums.close(from);
+    clocks_leave(c->opt.engine->clocks, before, 0);
+}
+
+/* Joins the sums of all threads: tasks join those of neighbours, then those of every second thread, and so on. So the
+ * main thread waits for 6 joins if there are 64 threads. */
+static int join_sums(struct counts *c, size_t i)
 {
     const struct counter *counter = &c->opt.counters[i];
-    void **sums = c->each[i].sums, **joined = &c->each[i].parts[c->opt.n_slots];
-    if (equip(counter, &counter->sums, &sums[0]) < 0 || equip(counter, &counter->part, joined) < 0)
-        return fail_memory(c, counter);
-    for (int k = 1; k < c->opt.engine->n_threads; k++)
-        if (sums[k] && counter->sums.join(sums[0], sums[k]) < 0)
-            return fail_memory(c, counter);
-    return 0;
+    const struct engine *engine = c->opt.engine;
+    c->joining = i;
+    for (c->distance = 1; c->distance < (uint32_t)engine->n_threads; c->distance *= 2) {
+        uint32_t n = ((uint32_t)engine->n_threads + c->distance - 1) / (2 * c->distance);
+        for (uint32_t slot = 0; slot < n; slot++)
+            task_ring_submit(&c->joins, slot);
+        for (uint32_t slot = 0; slot < n; slot++) {
+            if (!task_ring_run(&c->joins, slot))
+                task_ring_wait(&c->joins, slot, TASK_DONE, NULL, engine->clocks);
+            task_ring_release(&c->joins, slot);
+        }
+    }
+    return latch_tripped(engine->latch) ? -1
+         : equip(counter, &counter->sums, &c->each[i].sums[0]) < 0
+           || equip(counter, &counter->part, &c->each[i].parts[c->opt.n_slots]) < 0 ? fail_memory(c, counter) : 0;
 }
 
 int counts_print(struct counts *c, size_t i, FILE *out)
@@ -205,7 +253,7 @@ struct counter_numbers counts_numbers(const struct counts *c)
 size_t counts_memory(const struct counter *counters, size_t n, sam_hdr_t *sam, int n_threads, uint32_t n_slots,
                      size_t range)
 {
-    size_t bytes = 0;
+    size_t bytes = n > 0 ? task_ring_memory(pairs_of(n_threads)) : 0;
     for (size_t i = 0; i < n; i++) {
         const struct counter *counter = &counters[i];
         if (counter->sums.open)

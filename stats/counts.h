@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Counters at work. Each counter has sums for each thread, and a part for each slot, in which a range of the stream is
- * counted. Both are made when they are first needed. The functions are serial; the caller passes the number of its
- * thread and of its own slot. */
+ * counted. Both are made when they are first needed. The functions are serial, but tasks join the sums of the threads
+ * before the main thread prints them. The caller passes the number of its thread and of its own slot. */
 #ifndef COUNTS_H
 #define COUNTS_H
 
@@ -21,6 +21,7 @@ struct counts_options {
 /* sam: the header of the records; it lives as long as the counts. Returns NULL if a counter and the header do not fit
  * together, or if out of memory; the error is recorded in the latch. */
 struct counts *counts_open(const struct counts_options *options, sam_hdr_t *sam);
+/* Call it after the parallel region, because late tasks still look at their slot. */
 void counts_close(struct counts *counts);
 
 /* Counts a record. Any thread may call it, with its own slot. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Records are counted in the blocks that they are written to. The counter of this test is slow to join, so that blocks
- * are written long before their counts are joined. */
+ * are written long before their counts are joined. Sums of threads are joined before they are printed. */
 #include <omp.h>
 #include <time.h>
 #include <unistd.h>
@@ -133,11 +133,84 @@ static void test_sink_waits_for_joins_after_one_that_failed(void **state)
     }
 }
 
+/* ---- the sums of threads ---- */
+
+static void *open_sums(const void *settings)
+{
+    (void)settings;
+    int64_t *sums = must_alloc(sizeof *sums);
+    *sums = 0;
+    return sums;
+}
+
+static int join_sums(void *left, void *right)
+{
+    *(int64_t *)left += *(int64_t *)right;
+    return is_broken ? -1 : 0;
+}
+
+static int add_size(void *sums, void *part, const uint8_t *record, uint32_t size)
+{
+    (void)part, (void)record;
+    *(int64_t *)sums += size;
+    return 0;
+}
+
+static int print_sums(void *sums, void *part, FILE *out, struct latch *latch)
+{
+    (void)part, (void)out, (void)latch;
+    n_printed = *(int64_t *)sums;
+    return 0;
+}
+
+/* Thread k counts 2^k, but one thread counts nothing. Returns what counts_print() returns, of two calls. */
+static int print_sums_without(int absent, int n_threads, struct latch *latch)
+{
+    static const struct counter sizes = {.command = "test", .sums = {open_sums, join_sums, free, memory_of},
+                                         .add = add_size, .print = print_sums};
+    const struct engine engine = {.latch = latch, .n_threads = n_threads};
+    struct counts_options how = {&sizes, 1, "out.bam", &engine, N_SLOTS};
+    struct counts *counts = counts_open(&how, NULL);
+    MUST(counts);
+    for (int k = 0; k < n_threads; k++)
+        if (k != absent)
+            counts_add(counts, k, 0, NULL, 1U << k);
+    int result = 0;
+    #pragma omp parallel num_threads(n_threads)
+    if (omp_get_thread_num() == 0)
+        result = counts_print(counts, 0, stdout) < 0 || counts_print(counts, 0, stdout) < 0 ? -1 : 0;
+    counts_close(counts);
+    return result;
+}
+
+static void test_sums_of_a_thread_are_lost_or_count_twice(void **state)
+{
+    (void)state;
+    is_broken = false;
+    for (int n_threads = 1; n_threads <= 9; n_threads++)
+        for (int absent = -1; absent < n_threads; absent++) {
+            struct latch latch = {.tripped = LATCH_OPEN};
+            assert_int_equal(print_sums_without(absent, n_threads, &latch), 0);
+            assert_int_equal(n_printed, (1 << n_threads) - 1 - (absent >= 0 ? 1 << absent : 0));
+        }
+}
+
+static void test_sums_are_printed_that_could_not_be_joined(void **state)
+{
+    (void)state;
+    is_broken = true;
+    struct latch latch = {.tripped = LATCH_OPEN};
+    assert_int_equal(print_sums_without(-1, 4, &latch), -1);
+    assert_true(latch_tripped(&latch));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_block_is_begun_or_printed_before_counts_are_joined),
         cmocka_unit_test(test_sink_waits_for_joins_after_one_that_failed),
+        cmocka_unit_test(test_sums_of_a_thread_are_lost_or_count_twice),
+        cmocka_unit_test(test_sums_are_printed_that_could_not_be_joined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
