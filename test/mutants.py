@@ -390,6 +390,8 @@ MUTANTS = [
     ("chunks_in", "job->copies ? 5 : 3", "3", ["unit_memory_plan"], "kept blocks have their share of an input's memory"),
     ("text_word", "length / WORD + 1", "(length + WORD - 1) / WORD", ["unit_sort_key"], "a text of whole words ends in a word of zeros"),
     ("number_bits", "    v += 0.0;\n", "", ["unit_sort_key"], "-0 is 0"),
+    ("all_full", "n <= room ?", "0 ?", [SPILL + "test_full_disk_is_told_without_place_and_numbers[file-1]"],
+     "a limit on the size of files is not told as a full disk"),
     ("stats_mates_cover", "if (*link && (*link)->end != end)", "if (0)", [BEFORE], "a block at -1 ends what waits, as in samtools"),
     ("stats_mates_cover", "if (n > 0 && blocks->begin == -1)", "if (0)", [BEFORE], "and is not covered"),
     ("stats/stats_whole.c: cover", "if (!mate || blocks[i].begin >= 0)", "", [BEFORE], "nor is one of a read without mate, with -p"),
