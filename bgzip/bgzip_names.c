@@ -119,7 +119,7 @@ static int find_index(struct bgzip_names *names, const struct bgzip_opts *opts, 
     if (!needs_index(opts))
         return 0;
     if (!opts->index_name && opts->rebgzip)
-        return message_error("-g needs -I and the index whose blocks it must follow");
+        return message_error("-g needs -I FILE, the index that says where blocks begin");
     bool named = true;
     names->index = opts->index_name ? strdup(opts->index_name) : index_name(opts, names, in, &named);
     if (!named)

@@ -91,7 +91,7 @@ static const struct option_row options[] = {
     OPTION('b', "offset", "INT", TAKES_INTO(take_bytes, OWN(opts.offset)),
            "decompress to standard output from this byte of the data on, by the index"),
     OPTION(0, "binary", NULL, SETS(OWN(opts.binary)),
-           "blocks end anywhere; else those of text end with a line, those of BAM\nwith a record"),
+           "end blocks anywhere; without this, text is cut after a line, and BAM after\na record"),
     OPTION('c', "stdout", NULL, SETS(OWN(opts.to_stdout)), "write to standard output, keep the input"),
     OPTION('d', "decompress", NULL, TAKES(take_decompress), "decompress"),
     OPTION('f', "force", NULL, TAKES(take_force), "overwrite files, or remove unknown extensions; twice: both"),

@@ -64,7 +64,7 @@ static int count_stats(struct engine_args *args, struct counter_settings *s, int
     if (parsed != ENGINE_ARGS_RUN)
         return -1;
     if (n_operands != 1)
-        return message_mistake("--stats-args: '%s' are not options of samtools stats alone", args->stats_args);
+        return message_mistake("--stats-args: '%s' has words that are not options of samtools stats", args->stats_args);
     return s->stats.targets_path && !is_sorted
          ? message_mistake("--stats-args: -t needs coordinate order. Run samtools stats on the output") : 0;
 }

@@ -231,7 +231,7 @@ static int take_trace(struct engine_args *args, const char *file)
 #define COUNTER_ROW(command) \
     [ENGINE_##command] = OPTION_BEYOND(0, #command, "=FILE", \
                                        WRITES_INTO(take_counts, ARGS(counted[COUNTER_##command])), \
-                                       "write what `samtools " #command "` prints of the output; - too"),
+                                       "write what `samtools " #command "` prints of the output; - is standard output"),
 #define FORMATS "sam, sam.gz, bam, cram, fastq, fasta "
 
 const struct option_row engine_options[] = {
@@ -275,7 +275,8 @@ const struct option_row engine_options[] = {
                                        "sort the records of FILE with those of in.bam; may be repeated"),
     [ENGINE_CHECKSUM] = OPTION_BEYOND(0, "checksum", "=[samtools:]FILE", WRITES(take_checksum),
                                       "write the number of records and a checksum that is the same in any order;\n"
-                                      "samtools: what `samtools checksum` (1.24) prints of the output. - too"),
+                                      "with samtools: what `samtools checksum` (1.24) prints of the output;\n"
+                                      "- is standard output"),
     COUNTER_LIST(COUNTER_ROW)
     [ENGINE_STATS_ARGS] = OPTION_BEYOND(0, "stats-args", "WORDS", TEXT(ARGS(stats_args)),
                                         "options of samtools stats: '-p -F 0x400'; quotes group words"),
@@ -288,7 +289,7 @@ const struct option_row engine_options[] = {
     [ENGINE_NO_PROGRESS] = OPTION_BEYOND(0, "no-progress", NULL, STORES(PROGRESS_NEVER, OPTS(progress)),
                                          "turn it off"),
     [ENGINE_REPORT] = OPTION_BEYOND(0, "report", "[=FILE]", WRITES(take_report),
-                                    "where the time went, and advice; FILE.json and FILE.html too"),
+                                    "write where the time went, and advice; as JSON or HTML by the name of FILE"),
     [ENGINE_SIZE_HINT] = OPTION_BEYOND(0, "size-hint", "SIZE", TAKES(take_size_hint),
                                        "expected bytes of uncompressed records, if the input is a pipe"),
     [ENGINE_TMPDIR_ENV] = OPTION_BEYOND(0, "tmpdir-env", NULL, SETS(ARGS(tmpdir_env)),

@@ -158,7 +158,7 @@ static void put_inputs(const struct plan *p)
                n - f->n_bam - f->n_sam, mb((double)f->file_bytes), f->n_references);
     printf("\norder: by %s\n", order_text(&p->opts->order));
     if (!f->sampled)
-        printf("records: %s, so these and the output are not estimated\n",
+        printf("records: not estimated, nor is the output: %s\n",
                f->looked ? "not all inputs are BAM, or one has no records or is read in part"
                          : "not all inputs are files, and nothing was read");
 }
@@ -170,7 +170,7 @@ static void put_input(const struct plan *p)
     if (!f->looked)
         printf("input: not a file, so nothing was read: records, temporary space and output are not known\n");
     else if (!f->sampled)
-        printf("input: %s: not BAM with records, so these, temporary space and output are not estimated\n", name);
+        printf("input: %s: not BAM, or empty: records, temporary space and output are not estimated\n", name);
     else
         printf("input: %s%s, %.1f MB\n", name, p->opts->in.n > 1 ? " and others" : "", mb((double)f->file_bytes));
 }

@@ -280,8 +280,8 @@ static void warn_of_version(void)
 {
     char *path = upstream_find(), *version = path ? upstream_version(path) : NULL;
     if (version && strcmp(version, SAMTOOLS_VERSION) != 0)
-        fprintf(stderr, "samtools: --env: warning: view, index and all other commands but ours are run by %s, "
-                "version %s; samtools --version says " SAMTOOLS_VERSION ", of which ours are\n", path, version);
+        fprintf(stderr, "samtools: --env: warning: samtools --version says " SAMTOOLS_VERSION ", which is true of our "
+                "commands. view, index and all others are run by %s, version %s\n", path, version);
     free(version);
     free(path);
 }

@@ -29,8 +29,8 @@ int parted_mates_put(void *parted_mates, const uint64_t *mates, size_t n)
         m->found = *last == (mates[i] ^ 1);
         *last = mates[i];
         if (m->found)
-            message_warning("%s: mates do not follow one another, so they are not fixed as pairs: it is not grouped by "
-                            "name. Use samtools collate or sort -n first", m->path);
+            message_warning("%s: it is not grouped by name, so some mates are not adjacent, and are not fixed as "
+                            "pairs. Use samtools collate or sort -n first", m->path);
     }
     return 0;
 }

@@ -158,10 +158,10 @@ static void go_on(struct fixed_records *r)
 static int report(const struct fixed_records *r, const struct fix_found *f, const struct chunk *c,
                 struct record_found found)
 {
-    static const char no_memory[] = "finds no memory, with all those of its name";
+    static const char no_memory[] = "and those of its name do not fit into memory";
     static const char *const why[] = {
         [FIX_FINE] = "",
-        [FIX_TOO_LONG] = "and those of its name cannot be fixed: with its new tags, one would be longer than BAM holds",
+        [FIX_TOO_LONG] = "and those of its name cannot be fixed: with new tags, one of them would be too long for BAM",
         [FIX_NO_LENGTH] = "or a later one with the same name has base modifications, but its MN is not a number, or "
                           "a tag cannot be read. Nothing was written; fix that, or leave -M out",
         [FIX_BAD_TAGS] = "or a later one with the same name has tags that cannot be read. Nothing was written; fix "

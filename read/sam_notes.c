@@ -86,7 +86,7 @@ void sam_notes_total(struct sam_notes *all, const char *path)
 {
     for (int i = 0; i < SAM_LINE_N_NOTES; i++)
         if (all->n[i] > 1)
-            message_warning("%s: %llu records in all were like the one that %s", path, (unsigned long long)all->n[i],
+            message_warning("%s: %llu such records in all; the first one %s", path, (unsigned long long)all->n[i],
                             sam_line_note_text(i));
     memset(all->n, 0, sizeof all->n);
 }

@@ -198,11 +198,13 @@ static int all_full(struct spill_store *s, size_t n)
     uint64_t used = 0;
     for (size_t i = 1; i < s->n_volumes; i++)
         used += atomic_load(&s->volumes[i].end);
+    uint64_t room = bytes_free(last);
     return latch_fail(s->engine->latch, "no space is left for temporary data in %s%s: %zu bytes more are needed now, "
-                      "%llu are free, %llu are in use by this command. Give another place with -T, or more memory "
+                      "%llu are free%s, %llu are in use by this command. Give another place with -T, or more memory "
                       "with -m",
                       last->dir, s->n_volumes > 2 ? " and the other -T directories" : "", n,
-                      (unsigned long long)bytes_free(last), (unsigned long long)used);
+                      (unsigned long long)room, n <= room ? " (a quota or ulimit -f may forbid their use)" : "",
+                      (unsigned long long)used);
 }
 
 static int put_anywhere(struct spill_store *s, const struct spill_bytes both[2], size_t n, struct spill_place *place)

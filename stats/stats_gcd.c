@@ -5,6 +5,8 @@
 #include "stats/stats_fasta.h"
 #include "stats/stats_gcd.h"
 
+enum { NOWHERE = -1 };           /* samtools does not tell a bin that starts at -1 from no bin */
+
 void stats_gcd_free(struct stats_gcd *g)
 {
     free(g->bins);
@@ -33,7 +35,8 @@ int stats_gcd_add(struct stats_gcd *g, bool is_new, int64_t pos, uint32_t span, 
 {
     if (open_first(g) < 0)
         return -1;
-    if (g->n == 1 || is_new || g->start + g->size < pos + span || (sequence && pos + span > sequence->n)) {
+    if (g->n == 1 || is_new || g->start == NOWHERE || g->start + g->size < pos + span
+        || (sequence && pos + span > sequence->n)) {
         if (open_bin(g) < 0)
             return -1;
         g->start = pos;
@@ -72,7 +75,7 @@ int stats_gcd_add_visit(struct stats_gcd *g, bool is_new, const int32_t *places,
         is_new = false;
         i++;
         struct gcd_bin *bin = &g->bins[g->n - 1];
-        size_t end = i + first_behind(places + i, n - i, g->start + g->size);
+        size_t end = g->start == NOWHERE ? i : i + first_behind(places + i, n - i, g->start + g->size);
         float sum = bin->gc;
         bin->depth += (uint32_t)(end - i);
         for (; i < end; i++)

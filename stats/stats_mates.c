@@ -140,6 +140,16 @@ static void cover_rest(struct stats_mates *mates, struct stats_ring *ring, const
     stats_ring_cover(ring, block.begin, block.end);
 }
 
+/* Takes the template that waits at *link out of the table. */
+static void remove_mate(struct stats_mates *mates, struct waiting_mate **link)
+{
+    struct waiting_mate *mate = *link;
+    *link = mate->next;
+    mates->table->n--;
+    mates->n--;
+    free_mate(mate);
+}
+
 int stats_mates_cover(struct stats_mates *mates, struct stats_ring *ring, const char *name, size_t name_n, uint32_t end,
                       const struct stats_block *blocks, size_t n)
 {
@@ -147,7 +157,13 @@ int stats_mates_cover(struct stats_mates *mates, struct stats_ring *ring, const 
     if (!table->buckets && grow(table) < 0)
         return -1;
     uint64_t hash = byte_hash((const uint8_t *)name, name_n, 0);
-    struct waiting_mate **link = find(table, hash, name, name_n), *mate = *link;
+    struct waiting_mate **link = find(table, hash, name, name_n);
+    if (n > 0 && blocks->begin == -1) {      /* samtools takes such a block for the end of the record */
+        if (*link && (*link)->end != end)
+            remove_mate(mates, link);
+        return stats_mates_cover(mates, ring, name, name_n, end, blocks + 1, n - 1);
+    }
+    struct waiting_mate *mate = *link;
     if (!mate && n == 0)
         return 0;
     if (!mate) {
@@ -164,11 +180,7 @@ int stats_mates_cover(struct stats_mates *mates, struct stats_ring *ring, const 
             stats_ring_cover(ring, blocks[i].begin, blocks[i].end);
         }
     }
-    if (mate->end != end) {
-        *link = mate->next;
-        table->n--;
-        mates->n--;
-        free_mate(mate);
-    }
+    if (mate->end != end)
+        remove_mate(mates, link);
     return 0;
 }

@@ -77,7 +77,7 @@ static int read_line(struct stats_regions *list, char *line, const char *path, u
     int32_t ref = sam_hdr_name2tid(sam, line);
     if (ref < 0) {
         if (!*warned)
-            message_warning("%s: no @SQ line has the name %s, and maybe others", path, line);
+            message_warning("%s: no @SQ line has the name %s. Other names may be missing, too", path, line);
         *warned = true;
         return 0;
     }

@@ -60,7 +60,8 @@ static int cover(struct stats_whole *whole, int32_t pos, const struct stats_bloc
         return stats_mates_cover(&whole->mates, &whole->ring, names + mate->name_at, mate->name_n, mate->end,
                                  blocks, n);
     for (size_t i = 0; i < n; i++)
-        stats_ring_cover(&whole->ring, blocks[i].begin, blocks[i].end);
+        if (!mate || blocks[i].begin >= 0)       /* as in samtools */
+            stats_ring_cover(&whole->ring, blocks[i].begin, blocks[i].end);
     return 0;
 }
 

@@ -21,6 +21,7 @@ COPIES = "test_copy_blocks.py::"
 OWN = "test_own_files.py::"
 OPEN = "test_open_names.py::"
 COVERAGE = "test_coverage.py::"
+BEFORE = "test_stats.py::test_place_before_the_first_one_is_a_place_like_others"
 TURNS = "test_stats.py::test_ranges_that_turn_are_joined_too_simply"
 
 # For --verify: the sum is computed before the block is deflated, or from the bytes inflated from it.
@@ -389,6 +390,13 @@ MUTANTS = [
     ("chunks_in", "job->copies ? 5 : 3", "3", ["unit_memory_plan"], "kept blocks have their share of an input's memory"),
     ("text_word", "length / WORD + 1", "(length + WORD - 1) / WORD", ["unit_sort_key"], "a text of whole words ends in a word of zeros"),
     ("number_bits", "    v += 0.0;\n", "", ["unit_sort_key"], "-0 is 0"),
+    ("all_full", "n <= room ?", "0 ?", [SPILL + "test_full_disk_is_told_without_place_and_numbers[file-1]"],
+     "a limit on the size of files is not told as a full disk"),
+    ("stats_mates_cover", "if (*link && (*link)->end != end)", "if (0)", [BEFORE], "a block at -1 ends what waits, as in samtools"),
+    ("stats_mates_cover", "if (n > 0 && blocks->begin == -1)", "if (0)", [BEFORE], "and is not covered"),
+    ("stats/stats_whole.c: cover", "if (!mate || blocks[i].begin >= 0)", "", [BEFORE], "nor is one of a read without mate, with -p"),
+    ("stats_gcd_add", "|| g->start == NOWHERE ||", "||", [BEFORE], "a record after one at -1 has a bin of its own"),
+    ("stats_gcd_add_visit", "g->start == NOWHERE ? i :", "", [BEFORE], "so has each of many"),
     ("stats_mates_sweep", "pos);\n        mates->since = 0;\n    }\n    if (is_new)", "pos);\n    }\n    if (is_new)",
      ["test_stats.py::test_names_are_forgotten_before_as_many_records_have_come"], "names are cleared after as many records as by samtools"),
     ("unite", "            last->last = next->last;\n", "            ;\n", ["test_stats.py::test_regions_that_are_joined_lose_their_open_end"],

@@ -251,5 +251,5 @@ def test_changed_lines_are_not_told():
     assert len(warnings) == 3, p.stderr
     assert re.search(r'record 2 \(line 5\) names a reference that is not in the header; it became unmapped\. The line begins "x', warnings[0])
     assert "record 5 (line 8) is mapped to position 0" in warnings[1]
-    assert "3 records in all" in warnings[2]
+    assert "3 such records in all" in warnings[2]
     assert not run_sort(["--verbosity", "1", "-O", "sam", "-"], stdin=(HEADER + odd).encode()).stderr

@@ -217,6 +217,20 @@ def test_names_are_forgotten_before_as_many_records_have_come(tmp_path):
                                                for pos, name, flag in records], [("big", 2000000)])], (0, 1))
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_place_before_the_first_one_is_a_place_like_others(tmp_path, seed):
+    """Mapped reads at position -1: samtools takes each for a bin of GC depth of its own, and -p takes it for the end of
+    a record. SAM cannot hold them."""
+    r, records = random.Random(500 + seed), []
+    for i in range(60):
+        cigar = r.choice(([(10, "M")], [(5, "N"), (10, "M")], [(4, "M"), (3, "D"), (6, "M")]))
+        records.append((r.choice((-1, -1, -1, 0, 2, 30)), "q%d" % r.randrange(5), r.choice((0, 73, 65, 65, 129, 129)), cigar))
+    path = write(tmp_path / "in.bam", [bamgen.record(name, flag, 0, pos, cigar=cigar, mtid=0, mpos=5, tlen=r.choice((0, 9, 9, 40)), seq="ACGTACGTGC")
+                                       for pos, name, flag, cigar in sorted(records, key=lambda record: record[0])])
+    for args in ["--GC-depth", "20"], ["-p"]:
+        compare([*args, path])
+
+
 def test_regions_that_are_joined_lose_their_open_end(tmp_path, monkeypatch):
     """A region without an end has the name of the reference alone."""
     monkeypatch.chdir(tmp_path)

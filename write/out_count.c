@@ -60,7 +60,7 @@ int out_count_check(const struct out_count *c, uint64_t n, const char *path, str
     if (c->maps_broken)
         return latch_fail(latch, "writing %s failed: htslib wrote a container that cannot be read", path);
     if (!cram_count_agrees(&c->cram, n))
-        return latch_fail(latch, "writing %s failed: of %llu records htslib wrote %llu", path, (unsigned long long)n,
-                          (unsigned long long)c->cram.records);
+        return latch_fail(latch, "writing %s failed: htslib wrote %llu records, not %llu", path,
+                          (unsigned long long)c->cram.records, (unsigned long long)n);
     return 0;
 }

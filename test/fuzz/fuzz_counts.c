@@ -74,6 +74,13 @@ static void *opened(const struct counter *c, const struct counter_store *store)
     return kept;
 }
 
+/* Joins a part, unless those before it have a fault: the program stops there. */
+static void join(const struct counter *c, void **parts, int part)
+{
+    uint64_t record;
+    MUST((c->fault && c->fault(parts[0], &record)) || c->part.join(parts[0], parts[part]) == 0);
+}
+
 /* Joins a counted part. If *held is a part, it is prepared with this one and joined before it; otherwise `hold` makes
  * this part wait for the next one. */
 static void leave(const struct counter *c, void **parts, int part, int *held, bool hold)
@@ -84,8 +91,9 @@ static void leave(const struct counter *c, void **parts, int part, int *held, bo
     }
     if (*held && c->pair)
         c->pair(parts[*held], parts[*held], parts[part]);
-    MUST(!*held || c->part.join(parts[0], parts[*held]) == 0);
-    MUST(c->part.join(parts[0], parts[part]) == 0);
+    if (*held)
+        join(c, parts, *held);
+    join(c, parts, part);
     *held = 0;
 }
 
