@@ -33,12 +33,15 @@ def output_of(*command):
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
 
+def version_text(path):
+    p = subprocess.run([path, "--version"], capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
+    return p.stdout + p.stderr
+
+
 def version_of(program, path):
     """Its name with its version, as the program prints it."""
-    p = subprocess.run([path, "--version"], capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
-    text = p.stdout + p.stderr
     pattern = r"amtools-omp ([\d.]+\d(?:-dev)?)" if program == OURS else r"%s (\S+)" % program
-    return "%s %s" % (program, re.search(pattern, text).group(1).rstrip(","))
+    return "%s %s" % (program, re.search(pattern, version_text(path)).group(1).rstrip(","))
 
 
 def find_programs():
@@ -156,14 +159,13 @@ def system_name():
 
 # ---------------------------------------------------------------- README
 
-def describe(options):
-    commit = output_of("git", "rev-parse", "--short", "HEAD")
-    if output_of("git", "status", "--porcelain", "--untracked-files=no"):
-        commit += " and what was not committed"
+def describe(options, program):
+    """The commit is the one that the program was built from; a release has none."""
+    commit = re.search(r"amtools-omp [\d.]+-dev\.(\S+)", version_text(program))
+    place = ", at commit %s" % commit.group(1) if commit else ""
     size = re.sub("([KMG])$", r" \1iB", options.size)
-    return ("Seconds for %s of reads (uncompressed) with `-@ %d`: medians of %d interleaved rounds on %d CPUs (%s, %s), on %s, "
-            "at commit %s." % (size, options.threads, options.runs, os.cpu_count(), cpu_name(), system_name(),
-                               datetime.date.today(), commit))
+    return ("Seconds for %s of reads (uncompressed) with `-@ %d`: medians of %d interleaved rounds on %d CPUs (%s, %s), on %s%s."
+            % (size, options.threads, options.runs, os.cpu_count(), cpu_name(), system_name(), datetime.date.today(), place))
 
 
 def table(numbers, names, sentence):
@@ -243,7 +245,7 @@ def main():
     out = options.dir / "out.bam"
     numbers = measured(programs, options, command_lines(options, make_inputs(programs, options, source), source, out), out)
     save_details(options.dir / "readme_table.tsv", numbers, names)
-    rows = table(numbers, names, describe(options))
+    rows = table(numbers, names, describe(options, programs[OURS]))
     if options.dry:
         print(rows, end="")
         return

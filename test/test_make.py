@@ -3,9 +3,11 @@
 once and in a separate folder; the real build is not touched."""
 
 import os
+import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
 
 import pytest
 
@@ -86,6 +88,40 @@ def test_missing_library_is_told_among_errors_of_each_file(make, options):
     assert "cc does not find: htslib/sam.h lz4.h. Type\n    ./bootstrap.sh deps " in errors
     assert "CC " not in said and "failed" not in errors and len(errors.splitlines()) <= 5
     assert make("build/base/version.o", keep=True)[1] == "", "it is not looked for again"
+
+
+def copy_sources(tree):
+    """A copy of the sources that make and configure read."""
+    shutil.copytree(REPO, tree, ignore=shutil.ignore_patterns(".*", "build*", "demo", "doc", "samtools*", "config.mk", "work", "__pycache__"))
+    return tree
+
+
+def test_tree_that_may_not_be_written_is_not_built():
+    """Its path has a space, the user has no HOME, and files are made for this user only."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        user = 65534 if os.geteuid() == 0 else None
+        tree, build = copy_sources(pathlib.Path(folder, "a tree")), pathlib.Path(folder, "build")
+        build.mkdir()
+        if user:
+            os.chown(build, user, -1)
+        os.chmod(tree, 0o555)
+        p = subprocess.run(["make", "-j2", "BUILD=%s" % build, "CC=%s" % script(pathlib.Path(folder, "cc"), COMPILER)], cwd=tree,
+                           env={"PATH": os.environ["PATH"]}, user=user, umask=0o077, capture_output=True, text=True, timeout=HANG)
+        os.chmod(tree, 0o755)
+        assert (p.returncode, p.stderr) == (0, "")
+        assert (build / "samtools").exists() and not (tree / "samtools").is_symlink()
+
+
+def test_configure_in_another_folder_makes_what_nobody_reads(tmp_path):
+    if not shutil.which("autoconf"):
+        pytest.skip("no autoconf here")
+    tree = copy_sources(tmp_path / "tree")
+    subprocess.run(["autoconf"], cwd=tree, check=True, capture_output=True, timeout=HANG)
+    (tree / "elsewhere").mkdir()
+    p = subprocess.run(["../configure"], cwd=tree / "elsewhere", capture_output=True, text=True, timeout=HANG)
+    assert p.returncode == 1 and "error: call it as ./configure; then `make BUILD=DIR` builds in another folder" in p.stderr
+    assert not list(tree.rglob("config.mk"))
 
 
 def test_help_lacks_a_target(make):

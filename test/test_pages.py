@@ -38,6 +38,9 @@ def test_table_of_the_readme_cannot_be_made(tmp_path):
                     "--readme", readme, "--svg", plot], env=clean_env(SAMTOOLS_124=samtools), check=True, capture_output=True, timeout=10 * HANG)
     old, new = README.read_text(), readme.read_text()
     assert new.split("<!-- numbers")[0] == old.split("<!-- numbers")[0] and new.split("end of numbers")[1] == old.split("end of numbers")[1]
+    version = subprocess.run([REPO / "samtools", "--version"], capture_output=True, text=True, timeout=HANG).stdout
+    commit = re.search(r"omp \S+-dev\.(\S+)", version)
+    assert not commit or "at commit %s. " % commit.group(1) in " ".join(new.split()), "the commit is not that of the program"
     rows = [line for line in new.split("<!-- numbers")[1].split("end of numbers")[0].splitlines() if line.startswith("|")]
     assert len(rows) == 2 + 11 and len({row.count("|") for row in rows}) == 1
     seconds = re.findall(r"(\d+\.\d\d) s</text>", plot.read_text())
