@@ -396,7 +396,7 @@ endif
 	$(INSTALL_PROGRAM) -m 755 $(BUILD)/samtools "$(DESTDIR)$(bindir)/samtools-omp"
 	$(call relative,$(bindir)/samtools-omp,$(namedir)); ln -sf "$$to" "$(DESTDIR)$(namedir)/samtools"
 	rm -f "$(DESTDIR)$(bindir)/bgzip-omp"
-	cd "$(DESTDIR)$(bindir)" && { ln samtools-omp bgzip-omp || cp samtools-omp bgzip-omp; }
+	cd "$(DESTDIR)$(bindir)" && { ln samtools-omp bgzip-omp || cp -p samtools-omp bgzip-omp; }
 	for page in $(MANUALS); do $(INSTALL) -m 644 doc/$$page.1 "$(DESTDIR)$(man1dir)/$$page.1" || exit 1; done
 	$(INSTALL) -m 644 doc/samtools-omp-report.5 "$(DESTDIR)$(man5dir)/samtools-omp-report.5"
 	$(INSTALL) -m 644 doc/samtools-omp.bash "$(DESTDIR)$(completionsdir)/samtools-omp"

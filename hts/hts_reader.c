@@ -327,7 +327,7 @@ int hts_reader_fault(const struct input_options *opt, enum hts_fault fault, uint
 {
     static const char *const why[] = {
         [HTS_BROKEN] = " cannot be read: it is broken or the file is truncated. Nothing was written",
-        [HTS_TOO_LONG] = ": it or its name is too long for BAM (SAMv1 section 4.2)",
+        [HTS_TOO_LONG] = ": it, its name or a position does not fit into BAM (SAMv1 section 4.2)",
         [HTS_FAR] = ": its position, its mate's or TLEN does not fit into the 32 bits that BAM and CRAM have; use -O "
                     "sam. Nothing was written",
         [HTS_NO_MEMORY] = ": out of memory",

@@ -104,7 +104,12 @@ def test_installed_bgzip_is_another_program(root, tmp_path, how):
         (home / "bin" / "bgzip-omp").symlink_to(program)
     elif how == "no hard links":
         ln = script(tmp_path / "tools" / "ln", 'case $1 in (-s*) exec /bin/ln "$@" ;; esac; exit 1')
-        install("install", root.parent, "/usr", PATH="%s:%s" % (ln.parent, os.environ["PATH"]))
+        mask = os.umask(0o077)
+        try:
+            install("install", root.parent, "/usr", PATH="%s:%s" % (ln.parent, os.environ["PATH"]))
+        finally:
+            os.umask(mask)
+        assert program.stat().st_mode & 0o777 == 0o755, "only its owner can run the copy"
         assert not os.path.samefile(program, root / "bin" / "samtools-omp")
     if home.exists():
         program = home / "bin" / "bgzip-omp"
