@@ -89,6 +89,8 @@ static const struct record_kind record_kinds[] = {
     {.name = "12 levels, far apart", .len = 101, .levels = 12, .places = 130, .tags = TAGS_ALIGNER},
     {.name = "OQ in small steps", .len = 150, .levels = 4, .step = 5, .tags = TAGS_ALIGNER | TAGS_OQ_STEPS},
     {.name = "OQ in small steps by name", .len = 150, .levels = 4, .tags = TAGS_ALIGNER | TAGS_OQ_STEPS, .mates = true},
+    {.name = "40 bases, 4 levels, by name", .len = 40, .levels = 4, .stay = 18, .tags = TAGS_ALIGNER, .mates = true},
+    {.name = "40 bases, 4 levels", .len = 40, .levels = 4, .stay = 18, .step = 3, .tags = TAGS_ALIGNER},
 };
 
 enum { RECORD_GENOME = 1 << 22, RECORD_LONGEST = 1 << 15 };

@@ -433,18 +433,22 @@ static void test_repeated_code_lengths(void **state)
 static void test_symbols_that_must_not_occur(void **state)
 {
     (void)state;
-    for (uint32_t sym = 284; sym < 288; sym++)
-        for (uint32_t dist = 0; dist < 32; dist++) {
-            struct writer w = {0};
-            put(&w, 1 | 1 << 1, 3);
-            put_word(&w, 0x30 + 'a', 8);
-            put_word(&w, 0xc0 + sym - 280, 8);
-            put(&w, 31, sym == 284 ? 5 : 0);     /* 258 the other way */
-            put_word(&w, dist, 5);
-            put_word(&w, 0, 7);
-            int wanted = sym < 286 && dist == 0 ? 0 : -1;        /* otherwise too far back, or no symbol */
-            assert_int_equal(finish(&w, 1 + 258), wanted);
-        }
+    /* Where input and output soon end, and where 400 literals follow. */
+    for (uint32_t more = 0; more <= 400; more += 400)
+        for (uint32_t sym = 284; sym < 288; sym++)
+            for (uint32_t dist = 0; dist < 32; dist++) {
+                struct writer w = {0};
+                put(&w, 1 | 1 << 1, 3);
+                put_word(&w, 0x30 + 'a', 8);
+                put_word(&w, 0xc0 + sym - 280, 8);
+                put(&w, 31, sym == 284 ? 5 : 0);     /* 258 the other way */
+                put_word(&w, dist, 5);
+                for (uint32_t i = 0; i < more; i++)
+                    put_word(&w, 0x30 + 'b', 8);
+                put_word(&w, 0, 7);
+                int wanted = sym < 286 && dist == 0 ? 0 : -1;        /* otherwise too far back, or no symbol */
+                assert_int_equal(finish(&w, 1 + 258 + more), wanted);
+            }
 }
 
 static void test_stored_blocks(void **state)
@@ -586,6 +590,21 @@ static struct codes codes_with_long_matches(uint8_t len_bits, uint8_t dist_bits)
     return c;
 }
 
+/* The same for the larger table: any two of 40 literals take 12 bits, as the longest codes do. */
+static struct codes codes_of_pairs(uint8_t dist_bits)
+{
+    struct codes c = codes_with_long_matches(2, dist_bits);
+    memset(c.litlen, 0, sizeof c.litlen);
+    c.litlen['a'] = 2;
+    for (int i = 0; i < 40; i++)
+        c.litlen['A' - 41 + i] = 6;
+    c.litlen[256] = 4;
+    for (uint8_t len = 5; len < 12; len++)
+        c.litlen['a' + len] = len;
+    c.litlen['z'] = c.litlen[284] = 12;
+    return c;
+}
+
 /* Literals, and matches that need the longest look-ups; the size. */
 static size_t put_long_matches(struct writer *w, const struct codes *c, uint32_t n)
 {
@@ -620,6 +639,18 @@ static void test_look_ups_that_take_the_most_bits(void **state)
             for (size_t cut = 1; cut < 24; cut += cut < 8 ? 1 : 5)
                 assert_int_equal(inflate_both(packed, n - cut, size), -1);
         }
+}
+
+static void test_look_ups_of_the_larger_table_that_take_the_most_bits(void **state)
+{
+    (void)state;
+    seed = 10;
+    for (uint8_t dist_bits = 6; dist_bits <= HUFFMAN_MAX_BITS; dist_bits++) {
+        struct codes c = codes_of_pairs(dist_bits);
+        struct writer w = {0};
+        size_t size = put_long_matches(&w, &c, 40 + rnd(60));
+        check_stream(packed, (w.bits + 7) / 8, size);
+    }
 }
 
 static void test_matches_of_two_bits(void **state)
@@ -665,6 +696,7 @@ int main(void)
         cmocka_unit_test(test_no_input),
         cmocka_unit_test(test_random_codes_up_to_fifteen_bits),
         cmocka_unit_test(test_look_ups_that_take_the_most_bits),
+        cmocka_unit_test(test_look_ups_of_the_larger_table_that_take_the_most_bits),
         cmocka_unit_test(test_matches_of_two_bits),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
