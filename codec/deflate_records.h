@@ -252,7 +252,7 @@ static NOINLINE void match_at_older(struct deflate_parse *d, struct parse *p, ui
 
 /* The numbers of distances that are compared. For newer processors each of them has a function of its own, so that its
  * loops are unrolled. Inlined at each call, these functions would take a third more of the compiler's time. */
-#define EACH_N(one) one(1) one(2) one(4) one(6) one(9) one(32)
+#define EACH_N(one) one(1) one(2) one(4) one(6) one(10) one(32)
 #define MATCH_AT_NEWER(n) \
     NEWER_AVX2 static NOINLINE void match_at_##n(struct deflate_parse *d, struct parse *p, uint32_t from, \
                                                  uint32_t to, const uint32_t *dist, bool lazy) \
