@@ -156,7 +156,7 @@ static void make_blocks(struct bam_deflate *d)
         for (uint32_t k = 1; k < d->n_blocks; k++)
             if (d->block[d->first[k]].loss < d->block[d->first[least]].loss)
                 least = k;
-        if (d->block[d->first[least]].loss > (int32_t)d->parse.split_bits * 256)
+        if (d->block[d->first[least]].loss > SPLIT_BITS * 256)
             return;
         join(d, least);
     }

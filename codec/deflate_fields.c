@@ -21,8 +21,6 @@ enum {
     LEVELS = 4,
 };
 
-static const struct tuning text_near = {.dense_len = 16, .two_steps = true, .skip = 8};
-
 /* The state that a record is compared with, and the outcome. */
 struct history {
     struct heads heads;
@@ -90,13 +88,13 @@ INLINE void parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *
     lazy_begin(d);
     for (; at < p->n && find_fields(p->in, p->n, at, &f); at = f.end) {
         match_head(d, p, &h.heads, &f, agree);
-        match_lazily(d, p, tail_of_head(&f), f.seq, &text_near, agree);
+        match_lazily(d, p, tail_of_head(&f), f.seq, agree);
         match_seq(d, p, &h.reads, &f, thorough, 0, agree);
         match_qual(d, p, &h, &f, &costs, agree);
-        match_lazily(d, p, f.tags, f.end, &text_near, agree);
+        match_lazily(d, p, f.tags, f.end, agree);
         p->at = max_u32(f.end, p->anchor);
     }
-    match_lazily(d, p, max_u32(at, FIRST), p->last, &text_near, agree);
+    match_lazily(d, p, max_u32(at, FIRST), p->last, agree);
 }
 
 INLINE bool parse_fields(struct deflate_parse *d, struct parse *p, agree64_fn *agree)

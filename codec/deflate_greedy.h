@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside the encoder, -l 1: a greedy search among any bytes. Four positions are looked up at once, each in a table of
- * the last two positions with the same bytes, and the longest match of the eight is taken. It is found without a
- * branch. */
+/* Inside the encoder, -l 1 and long reads: a greedy search among any bytes. Four positions are looked up at once, each
+ * in a table of the last two positions with the same bytes, and the longest match of the eight is taken. It is found
+ * without a branch. */
 #ifndef DEFLATE_GREEDY_H
 #define DEFLATE_GREEDY_H
 

@@ -5,7 +5,7 @@
  *   SEQ     as copies, found by samples: reads that overlap, other alignments of a read; the rest becomes literals
  *   QUAL    as runs; in a copy of a read, with the qualities of that read
  *   moves   greedily, as bits (of Nanopore reads, default level)
- *   others  as the level matches any bytes: greedily, or lazily
+ *   others  greedily
  *
  * Records that are longer than a block are cut. Where a record continues from the block before, its SEQ is recognised
  * by its bytes. Its QUAL is recognised by the length of its SEQ, or by its bytes if the SEQ is in a block before. */
@@ -13,14 +13,9 @@
 #include "codec/deflate_greedy.h"
 #include "codec/deflate_moves.h"
 #include "codec/deflate_records.h"
-#include "codec/deflate_search.h"
 
 enum {
     LEAST_FIELD = 512,            /* a field of this many bytes may be worth a code of its own */
-    LEAST_OF = 4,                 /* fields with codes of their own must have one byte in this many */
-    /* A code takes as long as some 2,000 symbols. At -l 1 regions share a code where all of them together lose about
-     * this many bits: HiFi 1.03 to 1.2 times as fast, 2 to 4 % larger. */
-    UNSPLIT_BITS = 12000,
 
     CELL = 256, CELL_STEP = 16,   /* CELL bytes are of SEQ if every CELL_STEP-th byte looks like bases */
 
@@ -47,7 +42,6 @@ enum {
      * long (HiFi: 1 to 2 % smaller). */
     CHEAP_PAIRS = 5,
     MAX_QUAL = 93,                /* SAM specification section 1.4 */
-    LOW_QUALS = 16,               /* one quality in this many is below the characters of text */
     REPEATS_IN = 16384, REPEAT_BITS = 10,
     REPEATED = 64,                /* one group of eight bytes in this many was there before */
 
@@ -140,7 +134,7 @@ static bool has_repeats(const uint8_t *in, uint32_t n)
 }
 
 /* Returns how many qualities a block begins with, if they are half of it; fewer qualities become smaller among other
- * bytes. White space is the only part of text that is as low as most qualities; moves are 0 or 1. Without LOW_QUALS and
+ * bytes. White space is the only part of text that is as low as some qualities; moves are 0 or 1. Without `low` and
  * has_repeats(), a text of numbers is 8.7 % larger by default. */
 static uint32_t count_quals(const uint8_t *in, uint32_t n)
 {
@@ -151,7 +145,7 @@ static uint32_t count_quals(const uint8_t *in, uint32_t n)
     end -= high ? CELL : 0;
     for (uint32_t i = 0; i < end; i += QUAL_SAMPLES)
         low += in[i] > 1 && in[i] < ' ' && in[i] != '\t' && in[i] != '\n' && in[i] != '\r';
-    bool quals = end >= n / 2 && low * LOW_QUALS >= end / QUAL_SAMPLES;
+    bool quals = end >= n / 2 && low > 0;
     return quals && !has_repeats(in, min_u32(end, REPEATS_IN)) ? end : 0;
 }
 
@@ -379,15 +373,13 @@ INLINE void match_quals(struct deflate_parse *d, struct parse *p, uint32_t from,
 
 /* ---- all ---- */
 
-/* Matches tags at the default level, where there may be moves. */
-INLINE void match_tags(struct deflate_parse *d, struct parse *p, struct moves *moves, uint32_t from, uint32_t to,
-                       uint32_t *mark, agree64_fn *agree)
+/* Matches bytes between the fields. At the default level moves among them are matched as such. */
+INLINE void match_others(struct deflate_parse *d, struct parse *p, struct moves *moves, const struct greedy *g,
+                         uint32_t from, uint32_t to, uint32_t *mark, agree64_fn *agree)
 {
-    const struct tuning lazy = {.dense_len = 32, .skip = 8};
     for (uint32_t at, end; from < to; from = end) {
         at = find_moves(p, from, to, &end, agree);
-        if (at > from)
-            match_lazily(d, p, max_u32(from, FIRST), at, &lazy, agree);
+        match_greedily(d, p, max_u32(from, FIRST), at, g, agree);
         if (end == at)
             break;
         end_segment(d, p, mark, at);
@@ -399,14 +391,10 @@ INLINE void match_tags(struct deflate_parse *d, struct parse *p, struct moves *m
 INLINE bool parse_regions(struct deflate_parse *d, struct parse *p, const struct regions *r, bool fast,
                           agree64_fn *agree)
 {
-    struct greedy tags = {NULL, 0};
+    struct greedy others = greedy_begin(d->pair_head, HASH_FACTOR(5));
     struct copies copies = {.fast = fast};
     struct moves moves;
     uint32_t from = 0, mark = 0, dist = 0;
-    if (fast)
-        tags = greedy_begin(d->pair_head, HASH_FACTOR(5));
-    else
-        lazy_begin(d);
     moves.begun = false;
     for (uint32_t i = 0; i < r->n; from = r->of[i++].end) {
         uint32_t to = r->of[i].end;
@@ -419,9 +407,9 @@ INLINE bool parse_regions(struct deflate_parse *d, struct parse *p, const struct
         } else if (r->of[i].kind == QUALS) {
             match_quals(d, p, from, to, dist, &mark, fast, agree);
         } else if (fast) {
-            match_greedily(d, p, from, to, &tags, agree);
+            match_greedily(d, p, from, to, &others, agree);
         } else {
-            match_tags(d, p, &moves, from, to, &mark, agree);
+            match_others(d, p, &moves, &others, from, to, &mark, agree);
         }
     }
     return true;
@@ -442,7 +430,7 @@ bool deflate_long(struct deflate_parse *d, struct parse *p, bool newer, bool fas
     struct regions r = {.n = 0};
     if (find_fields(p->in, p->n, 0, &first) && first.end < LONG_RECORD)
         return false;
-    if (find_regions(&r, p, fast) < p->n / LEAST_OF)
+    if (2 * find_regions(&r, p, fast) < p->n)
         return false;
     if (are_quals_equal(&r, p->in))
         return false;
@@ -450,8 +438,6 @@ bool deflate_long(struct deflate_parse *d, struct parse *p, bool newer, bool fas
      * steps are small. */
     if (!fast && (r.n > 3 * MIN_RECORDS || have_small_steps(&r, p->in)))
         return false;
-    if (fast)
-        d->split_bits = max_u32(SPLIT_BITS, UNSPLIT_BITS / r.n);
     if ((newer ? parse_newer : parse_older)(d, p, &r, fast))
         return true;
     begin_anew(d, p);

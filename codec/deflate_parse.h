@@ -88,7 +88,6 @@ struct deflate_parse {
         struct lanes lanes;
     };
     uint32_t n_seqs, n_lits, n_segments;
-    uint32_t split_bits;                       /* bits that another block must save at least */
     struct seq seq[MAX_SEQS];
     uint8_t lit[PARSE_MAX + 16];               /* copied 16 bytes at a time */
     struct mark mark[MAX_SEGMENTS + 1];
@@ -216,7 +215,6 @@ static inline void begin_anew(struct deflate_parse *d, struct parse *p)
 {
     d->n_seqs = d->n_lits = d->n_segments = p->anchor = 0;
     p->at = FIRST;
-    d->split_bits = SPLIT_BITS;
 }
 
 /* Ends the segment. */

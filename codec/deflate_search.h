@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside the encoder, default level: a lazy search among the last positions of two hashes. It is for fields that are
- * alike, and for the bytes between the fields of long reads. */
+/* Inside the encoder, default level: a lazy search among the last positions of two hashes, for fields that are
+ * alike. */
 #ifndef DEFLATE_SEARCH_H
 #define DEFLATE_SEARCH_H
 
@@ -9,18 +9,13 @@
 enum {
     /* Slots are fetched this many positions ahead: 2 to 3 % faster; 8 or 16 are not better. */
     AHEAD = 4,
+    DENSE_LEN = 16,               /* in longer matches every other position is inserted: up to 8 % faster, 0.1 to 0.2 %
+                                   * larger */
+    LAZY_SKIP = 8,                /* steps grow by 1 per 2^LAZY_SKIP literals in a row */
     NICE_LEN = 258,               /* a match this long ends the search for a better one; 128 is up to 0.06 % larger */
     /* A match one or two bytes later must gain this much more, in quarter bytes. */
     BIAS_1 = 1,
     BIAS_2 = 7,
-};
-
-/* The settings that suit a block. */
-struct tuning {
-    uint32_t dense_len;           /* in longer matches every other position is inserted: up
-                                     to 8 % faster, 0.1-0.2 % larger */
-    bool two_steps;               /* a match two bytes later is tried as well, not only one byte */
-    uint32_t skip;                /* steps grow by 1 per 2^skip literals in a row */
 };
 
 static inline void lazy_begin(struct deflate_parse *d)
@@ -136,8 +131,7 @@ INLINE bool find(struct deflate_parse *d, const struct parse *p, uint32_t at, st
     return true;
 }
 
-INLINE void parse_lazily(struct deflate_parse *d, struct parse *state, uint32_t from, uint32_t to,
-                         const struct tuning *t)
+INLINE void parse_lazily(struct deflate_parse *d, struct parse *state, uint32_t from, uint32_t to)
 {
     struct parse p = *state;
     uint32_t stop = min_u32(to, p.last);
@@ -147,7 +141,7 @@ INLINE void parse_lazily(struct deflate_parse *d, struct parse *state, uint32_t 
         struct match m = {0};
         uint32_t at = p.at, seen = at;
         if (!find(d, &p, at, &m, 0)) {
-            p.at += 1 + ((at - p.anchor) >> t->skip);
+            p.at += 1 + ((at - p.anchor) >> LAZY_SKIP);
             continue;
         }
         while (m.len < NICE_LEN && seen + 2 < p.last) {
@@ -156,15 +150,13 @@ INLINE void parse_lazily(struct deflate_parse *d, struct parse *state, uint32_t 
                 at = seen;
                 continue;
             }
-            if (!t->two_steps)
-                break;
             seen = at + 2;
             if (!find(d, &p, seen, &m, BIAS_2))
                 break;
             at = seen;
         }
         put_extended(d, &p, at, m.cand, m.len);
-        uint32_t end = min_u32(p.at, p.last), step = 1u + (m.len > t->dense_len);
+        uint32_t end = min_u32(p.at, p.last), step = 1u + (m.len > DENSE_LEN);
         for (uint32_t i = seen + 1; i < end; i += step)
             lazy_insert(d, p.in, i);
     }
@@ -172,22 +164,19 @@ INLINE void parse_lazily(struct deflate_parse *d, struct parse *state, uint32_t 
 }
 
 /* One function for each kind of processor: inlined at each call, they would take two thirds of the compiler's time. */
-static NOINLINE void lazily_older(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to,
-                                  const struct tuning *t)
+static NOINLINE void lazily_older(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to)
 {
-    parse_lazily(d, p, from, to, t);
+    parse_lazily(d, p, from, to);
 }
-NEWER_AVX2 static NOINLINE void lazily_newer(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to,
-                                             const struct tuning *t)
+NEWER_AVX2 static NOINLINE void lazily_newer(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to)
 {
-    parse_lazily(d, p, from, to, t);
+    parse_lazily(d, p, from, to);
 }
 
 /* Matches [from, to). Positions there that are matched already are only inserted. */
-INLINE void match_lazily(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to,
-                         const struct tuning *t, agree64_fn *agree)
+INLINE void match_lazily(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, agree64_fn *agree)
 {
-    (agree == agree64_avx2 ? lazily_newer : lazily_older)(d, p, from, to, t);
+    (agree == agree64_avx2 ? lazily_newer : lazily_older)(d, p, from, to);
 }
 
 #endif
