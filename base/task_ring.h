@@ -22,8 +22,8 @@
  *
  *   it waits for                          it runs
  *   an inflated block, text of SAM        blocks to inflate; for SAM also chunks to parse
- *   the records of a chunk                chunks, then blocks to inflate; with many threads blocks first
- *                                         (chunk_reader_help())
+ *   the records of a chunk                chunks, then blocks to inflate; with many threads blocks first,
+ *                                         then only this chunk (chunk_reader_help())
  *   a piece of the input                  that piece, then blocks to inflate
  *   room for a sublist                    the sort that has its slot
  *   an arena that leaves                  ranges of the spill, then sorts

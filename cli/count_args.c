@@ -45,6 +45,7 @@ static void forget_operands(int index)
     optind = index;
 }
 
+/* Reads the options of stats: n_words, after which the name of the output stands, as on the command line of stats. */
 static int count_stats(struct engine_args *args, struct counter_settings *s, int n_words)
 {
     bool is_sorted = args->o->order.by == SORT_COORDINATE && !args->command->keeps_order;
@@ -55,15 +56,15 @@ static int count_stats(struct engine_args *args, struct counter_settings *s, int
     s->stats.input = args->o->out.path;
     message_set_command("stats");
     enum engine_args_result parsed = engine_args_options(&words, n_words, s->words);
-    int n_operands = n_words - optind;
+    bool has_operands = optind < n_words;
     count_args_add(&args->o->out, args->counted[COUNTER_stats], stats_counter(&s->stats));
     forget_operands(operands);
-    if (parsed == ENGINE_ARGS_RUN && stats_options_settle(&s->stats, s->words + 1, n_words - 1, 0) < 0)
+    if (parsed == ENGINE_ARGS_RUN && stats_options_settle(&s->stats, s->words + 1, n_words, 0) < 0)
         parsed = ENGINE_ARGS_ERROR;
     message_set_command(args->command->name);
     if (parsed != ENGINE_ARGS_RUN)
         return -1;
-    if (n_operands != 1)
+    if (has_operands)
         return message_mistake("--stats-args: '%s' has words that are not options of samtools stats", args->stats_args);
     return s->stats.targets_path && !is_sorted
          ? message_mistake("--stats-args: -t needs coordinate order. Run samtools stats on the output") : 0;
@@ -85,7 +86,7 @@ static int add_stats(struct engine_args *args, struct counter_settings *s)
     if (!values)
         return engine_args_no_memory();
     o->values = values;
-    s->words[n++] = strcpy(to, path);
+    s->words[n] = strcpy(to, path);
     return count_stats(args, s, n);
 }
 
@@ -121,6 +122,9 @@ static int add_coverage(struct engine_args *args, struct counter_settings *s)
 #define ADDS(name) [COUNTER_##name] = add_##name,
 static int (*const adds[COUNTERS])(struct engine_args *, struct counter_settings *) = {COUNTER_LIST(ADDS)};
 
+#define NAME(name) [COUNTER_##name] = #name,
+static const char *const names[COUNTERS] = {COUNTER_LIST(NAME)};
+
 /* The results are the same as when the commands read the written file, with its index if there is one. */
 int count_args_settle(struct engine_args *args)
 {
@@ -133,7 +137,7 @@ int count_args_settle(struct engine_args *args)
         if (!args->counted[i])
             continue;
         if (args->o->check)
-            return message_mistake("--stats and similar options count written records, but --check writes nothing");
+            return message_mistake("--%s counts written records, but --check writes nothing", names[i]);
         if (!s && !(s = out->counter_settings = calloc(1, sizeof *s + text)))
             return engine_args_no_memory();
         if (adds[i](args, s) < 0)

@@ -275,7 +275,7 @@ const struct option_row engine_options[] = {
                                        "sort the records of FILE with those of in.bam; may be repeated"),
     [ENGINE_CHECKSUM] = OPTION_BEYOND(0, "checksum", "=[samtools:]FILE", WRITES(take_checksum),
                                       "write the number of records and a checksum that is the same in any order;\n"
-                                      "with samtools: what `samtools checksum` (1.24) prints of the output;\n"
+                                      "samtools:FILE: what `samtools checksum` (1.24) prints of the output;\n"
                                       "- is standard output"),
     COUNTER_LIST(COUNTER_ROW)
     [ENGINE_STATS_ARGS] = OPTION_BEYOND(0, "stats-args", "WORDS", TEXT(ARGS(stats_args)),

@@ -79,15 +79,13 @@ const struct engine_command idxstats_command = {
 
 /* ------------------------------------------------------ the command lines */
 
-/* Reads the options of a command, which are the settings of its counter, and adds that counter. */
+/* Reads the options of a command, which are the settings of its counter. The caller adds that counter then. */
 static enum engine_args_result read_options(struct stats_opts *opts, struct engine_args *args,
-                                            const struct engine_command *command, struct counter counter,
+                                            const struct engine_command *command, void *settings,
                                             int argc, char **argv)
 {
-    *args = (struct engine_args){.own = counter.settings};
-    enum engine_args_result result = engine_args_read(args, command, &opts->common, argc, argv);
-    count_args_add(&opts->common.out, NULL, counter);
-    return result;
+    *args = (struct engine_args){.own = settings};
+    return engine_args_read(args, command, &opts->common, argc, argv);
 }
 
 /* Settles the only operand, and its index if there is one. n: the number of operands. fields: the fields of a record
@@ -111,8 +109,8 @@ enum engine_args_result flagstat_args_parse(struct stats_opts *opts, int argc, c
 {
     struct engine_args args;
     *opts = (struct stats_opts){.from_index = false};
-    enum engine_args_result result = read_options(opts, &args, &flagstat_command,
-                                                  flagstat_counter(&opts->flagstat), argc, argv);
+    enum engine_args_result result = read_options(opts, &args, &flagstat_command, &opts->flagstat, argc, argv);
+    count_args_add(&opts->common.out, NULL, flagstat_counter(&opts->flagstat));
     int fields = SAM_FLAG | SAM_MAPQ | SAM_RNAME | SAM_RNEXT;
     return result == ENGINE_ARGS_RUN ? settle_operands(&args, false, fields, argv + optind, argc - optind) : result;
 }
@@ -122,7 +120,8 @@ enum engine_args_result idxstats_args_parse(struct stats_opts *opts, int argc, c
     struct engine_args args;
     struct idxstats_settings *s = &opts->idxstats;
     *opts = (struct stats_opts){.from_index = true};
-    enum engine_args_result result = read_options(opts, &args, &idxstats_command, idxstats_counter(s), argc, argv);
+    enum engine_args_result result = read_options(opts, &args, &idxstats_command, s, argc, argv);
+    count_args_add(&opts->common.out, NULL, idxstats_counter(s));
     if (result == ENGINE_ARGS_RUN)
         result = settle_operands(&args, s->custom_index, SAM_FLAG | SAM_RNAME, argv + optind, argc - optind);
     if (result == ENGINE_ARGS_RUN)
@@ -135,7 +134,8 @@ enum engine_args_result coverage_args_parse(struct stats_opts *opts, int argc, c
     struct engine_args args;
     struct coverage_settings *s = &opts->coverage;
     *opts = (struct stats_opts){.coverage = coverage_settings_default()};
-    enum engine_args_result result = read_options(opts, &args, &coverage_command, coverage_counter(s), argc, argv);
+    enum engine_args_result result = read_options(opts, &args, &coverage_command, s, argc, argv);
+    count_args_add(&opts->common.out, NULL, coverage_counter(s));
     if (result != ENGINE_ARGS_RUN)
         return result;
     if (argc - optind > 1)
@@ -184,7 +184,8 @@ enum engine_args_result stats_args_parse(struct stats_opts *opts, int argc, char
 {
     struct engine_args args;
     *opts = (struct stats_opts){.stats = stats_settings_default()};
-    enum engine_args_result result = read_options(opts, &args, &stats_command, stats_counter(&opts->stats), argc, argv);
+    enum engine_args_result result = read_options(opts, &args, &stats_command, &opts->stats, argc, argv);
+    count_args_add(&opts->common.out, NULL, stats_counter(&opts->stats));
     if (result == ENGINE_ARGS_RUN)
         return settle_stats(opts, &args, argc, argv);
     return result == ENGINE_ARGS_DONE ? ENGINE_ARGS_ERROR : result;      /* -h fails, as in samtools */

@@ -26,10 +26,9 @@ static void in_team(void *driver)
     latch_reraise();
 }
 
-/* Begins the output, the clocks and the line of progress. */
+/* Begins the clocks and the line of progress. */
 static int start(struct driver *d, const struct engine_opts *opts)
 {
-    written_begin(&d->out, &opts->out, &d->engine);
     d->engine.n_threads = opts->n_threads;
     d->engine.clocks = clocks_new(opts->n_threads, command_report_detail(&opts->report));
     clocks_phase(d->engine.clocks, PHASE_OPEN);
@@ -42,6 +41,7 @@ static int start(struct driver *d, const struct engine_opts *opts)
 int driver_begin(struct driver *d, const struct engine_opts *opts)
 {
     machine_share_heaps();
+    written_begin(&d->out, &opts->out, &d->engine);      /* first, since each error ends the output */
     return command_report_open(&d->report, &opts->report, d->engine.latch) < 0 ? -1 : start(d, opts);
 }
 
@@ -50,6 +50,7 @@ int driver_begin_again(struct driver *d, const struct engine_opts *opts)
     progress_end(&d->progress, false, 0);
     clocks_free(d->engine.clocks);
     *d->engine.latch = (struct latch){0};
+    written_begin(&d->out, &opts->out, &d->engine);
     return start(d, opts);
 }
 

@@ -159,9 +159,11 @@ int stats_mates_cover(struct stats_mates *mates, struct stats_ring *ring, const 
     uint64_t hash = byte_hash((const uint8_t *)name, name_n, 0);
     struct waiting_mate **link = find(table, hash, name, name_n);
     if (n > 0 && blocks->begin == -1) {      /* samtools takes such a block for the end of the record */
-        if (*link && (*link)->end != end)
+        if (*link && (*link)->end != end) {
             remove_mate(mates, link);
-        return stats_mates_cover(mates, ring, name, name_n, end, blocks + 1, n - 1);
+            link = find(table, hash, name, name_n);
+        }
+        blocks++, n--;           /* no other block begins there */
     }
     struct waiting_mate *mate = *link;
     if (!mate && n == 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The options of `samtools stats`, `flagstat`, `idxstats` and `coverage`. cli/stats_args.c fills them in. Afterwards
- * only the settings of the counter change, when they get the header. */
+ * only the settings of the counter change, when they get the header. The options must not be copied: their counter
+ * refers to its settings. */
 #ifndef STATS_OPTS_H
 #define STATS_OPTS_H
 

@@ -193,12 +193,21 @@ def test_stats_are_not_those_of_the_output(inputs, tmp_path, command, out):
 def test_options_of_stats_that_a_pass_cannot_serve_are_ignored(inputs, tmp_path):
     (tmp_path / "in.regions").write_text("a 1 400\n")
     for words, told in [("-S R", "two letters"), ("-X", "no option -X"), ("out.bam", "are not options"), ("-Z", "no option -Z"), ("-@ 2", "no option -@"),
-                        ("'-F 4", "quote is not closed"), ("-f nonsense", "nonsense")]:
+                        ("'-F 4", "quote is not closed"), ("-f nonsense", "nonsense"), ("-q", "requires an argument")]:
         refused(tmp_path, told, "sort", "--stats=s", "--stats-args", words, "-o", "o.bam", inputs / "one.bam")
     refused(tmp_path, "-t needs coordinate order", "sort", "-n", "--stats=s", "--stats-args", "-t in.regions", "-o", "o.bam", inputs / "one.bam")
+    refused(tmp_path, "are not options", "sort", "--stats=s", "--stats-args", "more", "-o", "-q5", inputs / "one.bam")
     refused(tmp_path, "--stats-args needs --stats", "sort", "--stats-args", "-p", "-o", "o.bam", inputs / "one.bam")
     refused(tmp_path, "also names it elsewhere", "sort", "--stats=in.regions", "--stats-args", "-t in.regions", "-o", "o.bam",
             inputs / "one.bam")
+
+
+def test_output_that_is_named_like_an_option(inputs, tmp_path):
+    p = run(["sort", "-o", "-q5", "--stats=s.txt", inputs / "one.bam"], cwd=tmp_path)
+    assert p.returncode == 0, p.stderr
+    (tmp_path / "-q5").rename(tmp_path / "out.bam")
+    with pysam_in(tmp_path):
+        assert (tmp_path / "s.txt").read_text().split("\n", 3)[3] == theirs("stats", "out.bam").split("\n", 3)[3]
 
 
 # ------------------------------------------------------------------- the command

@@ -92,7 +92,7 @@ def test_missing_library_is_told_among_errors_of_each_file(make, options):
 
 def copy_sources(tree):
     """A copy of the sources that make and configure read."""
-    shutil.copytree(REPO, tree, ignore=shutil.ignore_patterns(".*", "build*", "demo", "doc", "samtools*", "config.mk", "work", "__pycache__"))
+    shutil.copytree(REPO, tree, ignore=shutil.ignore_patterns(".*", "build*", "demo", "doc", "samtools*", "config.mk", "work", "__pycache__", "shared"))
     return tree
 
 

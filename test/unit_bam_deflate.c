@@ -561,7 +561,7 @@ static size_t kind_size(int effort, int level, size_t k)
     libdeflate_free_compressor(theirs);
     free(expected);
     free(genome);
-    return our_size * 1000 / their_size;
+    return (our_size * 1000 + their_size - 1) / their_size;
 }
 
 /* Checks that no kind of records exceeds its size at libdeflate's level by more than per_mille. */
