@@ -63,7 +63,7 @@ struct history {
     struct greedy rest;
 };
 
-/* Finds the last record with equal fields, for each of enum equal, and puts this one in its place. */
+/* Finds the last record with the same hash of the fields, for each of enum equal, and puts this one in its place. */
 INLINE void find_equals(struct history *h, const struct parse *p, uint32_t at, uint32_t *equal)
 {
     const struct bam_record *r = (const void *)(p->in + at);
@@ -140,8 +140,9 @@ struct tail {
     uint32_t at, dist;
 };
 
-/* Finds a record before whose qualities end with a run at least as long as the last run here. So one match stands for
- * the last run and for the first tags. Of several records, the one is taken whose tags agree longest. */
+/* Finds a record before whose qualities end with the last run here, or with a longer one of up to 63 bytes, and whose
+ * tags begin with the same four bytes. So one match stands for the last run and for the first tags. Of several records,
+ * the one is taken whose tags agree longest. */
 INLINE struct tail find_tail(const struct parse *p, const struct history *h, const struct fields *f, agree64_fn *agree)
 {
     struct tail tail = {f->tags, 0};

@@ -13,7 +13,7 @@ OTHERS = {"check, all, rest or release", "line 2 has two lengths", "multiple LN"
           "other [view] [a b]", "--misses", "--speed", 'it begins with "[M::bwa_idx_load_from_disk] read 0 ALT c"',
           "copied blocks: none: what is written to the output", "%s: reference c has M5:cd, and M5:ab in the first input",
           "standard output cannot be both output and checksum", "standard output cannot be both output and flagstat",
-          "does not say all yet"}
+          "does not say all yet", "error: call it as ./configure; then `make BUILD=DIR` builds in another folder"}
 
 PART = re.compile(r"""/\*.*?\*/|//[^\n]*|\#[ \t]*include[^\n]*|'(?:[^'\\]|\\.)*'|"(?P<text>(?:[^"\\]|\\.)*)"|\s+
                       |(?P<name>[A-Za-z_]\w*)|(?P<other>[^\s"'A-Za-z_/\#]+|.)""", re.S | re.X)
