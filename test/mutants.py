@@ -207,7 +207,7 @@ MUTANTS = [
      ["test_far_positions.py::test_sam_beside_bam_is_taken_for_bam"], "records of SAM may lie behind 2^31-1"),
     ("inputs_held", "sorts ? all - header->n_unlisted : 0;", "0;",
      ["test_far_positions.py::test_long_reference_that_no_record_of_bam_needs[listed-bam]"], "samtools sort looks at the list"),
-    ("bgzf_source_saw_eof_block", " || s->opt.goes_on;", ";", [MPI_INPUT + "test_rank_lacks_the_nul_of_a_name[each]"],
+    ("bgzf_source_saw_eof_block", " || s->opt.goes_on;", ";", [MPI_INPUT + "test_rank_lacks_the_nul_of_a_name[first]"],
      "only the last part ends with an EOF block"),
     ("copy", "bool is_counted = s->in->stream.has_keys;", "bool is_counted = false;",
      ["test_report.py::test_records_that_are_found_count_twice_or_never"], "records that fixmate found are not found again"),
