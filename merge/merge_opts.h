@@ -6,8 +6,8 @@
 #include "engine/engine_opts.h"
 
 struct merge_opts {
-    /* Records of an earlier input come before records that tie with them. A merge has no temporary files. limits_memory()
-     * gives its total memory. */
+    /* Records of an earlier input come before records that tie with them. A merge has no temporary files;
+     * limits_memory() gives its total memory. */
     struct engine_opts common;
     const char *header;          /* -h: its header is joined before those of the inputs; "-": standard input; NULL:
                                   * none */
