@@ -399,7 +399,7 @@ MUTANTS = [
     ("chunks_in", "job->copies ? 5 : 3", "3", ["unit_memory_plan"], "kept blocks have their share of an input's memory"),
     ("text_word", "length / WORD + 1", "(length + WORD - 1) / WORD", ["unit_sort_key"], "a text of whole words ends in a word of zeros"),
     ("number_bits", "    v += 0.0;\n", "", ["unit_sort_key"], "-0 is 0"),
-    ("all_full", "n <= room ?", "0 ?", [SPILL + "test_full_disk_is_told_without_place_and_numbers[file-1]"],
+    ("all_full", "n <= room ?", "0 ?", [SPILL + "test_full_disk_is_told_without_place_and_numbers[t1-file]"],
      "a limit on the size of files is not told as a full disk"),
     ("stats_mates_cover", "if (*link && (*link)->end != end)", "if (0)", [BEFORE], "a block at -1 ends what waits, as in samtools"),
     ("stats_mates_cover", "if (n > 0 && blocks->begin == -1)", "if (0)", [BEFORE], "and is not covered"),
