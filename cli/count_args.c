@@ -74,13 +74,13 @@ static int count_stats(struct engine_args *args, struct counter_settings *s, int
 static int add_stats(struct engine_args *args, struct counter_settings *s)
 {
     struct engine_opts *o = args->o;
-    const char *path = o->out.path, *given = args->stats_args ? args->stats_args : "";
+    const char *path = o->out.path;
     char *to = s->text;
     int n = 0;
     s->words[n++] = s->words[1] = strcpy(to, "stats");   /* the program and the command */
     n++;
     to += strlen(to) + 1;
-    if (option_split(given, s->words, &n, OPTION_WORDS_MOST, &to) < 0)
+    if (option_split(args->stats_args, s->words, &n, OPTION_WORDS_MOST, &to) < 0)
         return -1;
     const char **values = realloc(o->values, (o->n_values + (size_t)n) * sizeof *values);
     if (!values)
@@ -122,26 +122,24 @@ static int add_coverage(struct engine_args *args, struct counter_settings *s)
 #define ADDS(name) [COUNTER_##name] = add_##name,
 static int (*const adds[COUNTERS])(struct engine_args *, struct counter_settings *) = {COUNTER_LIST(ADDS)};
 
-#define NAME(name) [COUNTER_##name] = #name,
-static const char *const names[COUNTERS] = {COUNTER_LIST(NAME)};
-
 /* The results are the same as when the commands read the written file, with its index if there is one. */
 int count_args_settle(struct engine_args *args)
 {
     struct output_request *out = &args->o->out;
-    size_t text = sizeof "stats" + 2 * strlen(args->stats_args ? args->stats_args : "") + strlen(out->path) + 3;
     struct counter_settings *s = NULL;
     if (args->stats_args && !args->counted[COUNTER_stats])
         return message_mistake("--stats-args needs --stats FILE");
+    if (!args->stats_args)
+        args->stats_args = "";
+    size_t text = sizeof "stats" + 2 * strlen(args->stats_args) + strlen(out->path) + 3;
     for (int i = 0; i < COUNTERS; i++) {
         if (!args->counted[i])
             continue;
-        if (args->o->check)
-            return message_mistake("--%s counts written records, but --check writes nothing", names[i]);
         if (!s && !(s = out->counter_settings = calloc(1, sizeof *s + text)))
             return engine_args_no_memory();
         if (adds[i](args, s) < 0)
             return -1;
     }
-    return 0;
+    return args->o->check && out->n_counters > 0
+         ? message_mistake("--%s counts written records, but --check writes nothing", out->counters[0].command) : 0;
 }

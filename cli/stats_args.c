@@ -79,15 +79,6 @@ const struct engine_command idxstats_command = {
 
 /* ------------------------------------------------------ the command lines */
 
-/* Reads the options of a command, which are the settings of its counter. The caller adds that counter then. */
-static enum engine_args_result read_options(struct stats_opts *opts, struct engine_args *args,
-                                            const struct engine_command *command, void *settings,
-                                            int argc, char **argv)
-{
-    *args = (struct engine_args){.own = settings};
-    return engine_args_read(args, command, &opts->common, argc, argv);
-}
-
 /* Settles the only operand, and its index if there is one. n: the number of operands. fields: the fields of a record
  * that are counted. */
 static enum engine_args_result settle_operands(struct engine_args *args, bool has_index, int fields, char **operands,
@@ -107,9 +98,9 @@ static enum engine_args_result settle_operands(struct engine_args *args, bool ha
 
 enum engine_args_result flagstat_args_parse(struct stats_opts *opts, int argc, char **argv)
 {
-    struct engine_args args;
+    struct engine_args args = {.own = &opts->flagstat};
     *opts = (struct stats_opts){.from_index = false};
-    enum engine_args_result result = read_options(opts, &args, &flagstat_command, &opts->flagstat, argc, argv);
+    enum engine_args_result result = engine_args_read(&args, &flagstat_command, &opts->common, argc, argv);
     count_args_add(&opts->common.out, NULL, flagstat_counter(&opts->flagstat));
     int fields = SAM_FLAG | SAM_MAPQ | SAM_RNAME | SAM_RNEXT;
     return result == ENGINE_ARGS_RUN ? settle_operands(&args, false, fields, argv + optind, argc - optind) : result;
@@ -117,10 +108,10 @@ enum engine_args_result flagstat_args_parse(struct stats_opts *opts, int argc, c
 
 enum engine_args_result idxstats_args_parse(struct stats_opts *opts, int argc, char **argv)
 {
-    struct engine_args args;
+    struct engine_args args = {.own = &opts->idxstats};
     struct idxstats_settings *s = &opts->idxstats;
     *opts = (struct stats_opts){.from_index = true};
-    enum engine_args_result result = read_options(opts, &args, &idxstats_command, s, argc, argv);
+    enum engine_args_result result = engine_args_read(&args, &idxstats_command, &opts->common, argc, argv);
     count_args_add(&opts->common.out, NULL, idxstats_counter(s));
     if (result == ENGINE_ARGS_RUN)
         result = settle_operands(&args, s->custom_index, SAM_FLAG | SAM_RNAME, argv + optind, argc - optind);
@@ -131,10 +122,10 @@ enum engine_args_result idxstats_args_parse(struct stats_opts *opts, int argc, c
 
 enum engine_args_result coverage_args_parse(struct stats_opts *opts, int argc, char **argv)
 {
-    struct engine_args args;
+    struct engine_args args = {.own = &opts->coverage};
     struct coverage_settings *s = &opts->coverage;
     *opts = (struct stats_opts){.coverage = coverage_settings_default()};
-    enum engine_args_result result = read_options(opts, &args, &coverage_command, s, argc, argv);
+    enum engine_args_result result = engine_args_read(&args, &coverage_command, &opts->common, argc, argv);
     count_args_add(&opts->common.out, NULL, coverage_counter(s));
     if (result != ENGINE_ARGS_RUN)
         return result;
@@ -182,9 +173,9 @@ static enum engine_args_result settle_stats(struct stats_opts *opts, struct engi
 
 enum engine_args_result stats_args_parse(struct stats_opts *opts, int argc, char **argv)
 {
-    struct engine_args args;
+    struct engine_args args = {.own = &opts->stats};
     *opts = (struct stats_opts){.stats = stats_settings_default()};
-    enum engine_args_result result = read_options(opts, &args, &stats_command, &opts->stats, argc, argv);
+    enum engine_args_result result = engine_args_read(&args, &stats_command, &opts->common, argc, argv);
     count_args_add(&opts->common.out, NULL, stats_counter(&opts->stats));
     if (result == ENGINE_ARGS_RUN)
         return settle_stats(opts, &args, argc, argv);
