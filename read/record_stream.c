@@ -5,7 +5,7 @@
 #include "read/record_stream.h"
 
 struct stream_wait {
-    const struct record_stream *stream;
+    struct stream_steps steps;
     task_help_fn *help;
     void *arg;
     const struct latch *latch;
@@ -15,7 +15,7 @@ struct stream_wait {
 static bool is_there(void *wait)
 {
     struct stream_wait *w = wait;
-    w->state = latch_tripped(w->latch) ? CHUNK_FAILED : w->stream->advance(w->stream->producer);
+    w->state = latch_tripped(w->latch) ? CHUNK_FAILED : w->steps.advance(w->steps.producer);
     return w->state != CHUNK_AWAITED;
 }
 
@@ -23,13 +23,13 @@ static bool is_there(void *wait)
 static bool help_both(void *wait)
 {
     const struct stream_wait *w = wait;
-    return w->help(w->arg) || w->stream->help(w->stream->producer);
+    return w->help(w->arg) || w->steps.help(w->steps.producer);
 }
 
-enum chunk_state record_stream_await(const struct record_stream *stream, task_help_fn *help, void *arg,
-                                     const struct engine *engine)
+enum chunk_state stream_steps_await(struct stream_steps steps, task_help_fn *help, void *arg,
+                                    const struct engine *engine)
 {
-    struct stream_wait w = {stream, help, arg, engine->latch, CHUNK_AWAITED};
+    struct stream_wait w = {steps, help, arg, engine->latch, CHUNK_AWAITED};
     if (!is_there(&w))
         task_wait(is_there, help_both, &w, engine->clocks);
     return w.state;

@@ -35,10 +35,24 @@ struct record_stream {
                                   * them with the same clocks */
 };
 
-/* Advances the stream, and works until the next slice is made or none will come. Fails if the latch has an error. help:
- * does work of the consumer; task_no_help if it has none. */
-enum chunk_state record_stream_await(const struct record_stream *stream, task_help_fn *help, void *arg,
-                                     const struct engine *engine);
+/* What a producer does while its consumer waits; the functions of struct record_stream have the same names. */
+struct stream_steps {
+    enum chunk_state (*advance)(void *producer);
+    task_help_fn *help;
+    void *producer;
+};
+
+/* Advances the producer, and works until the next slice is made or none will come. Fails if the latch has an error.
+ * help: does work of the consumer; task_no_help if it has none. */
+enum chunk_state stream_steps_await(struct stream_steps steps, task_help_fn *help, void *arg,
+                                    const struct engine *engine);
+
+static inline enum chunk_state record_stream_await(const struct record_stream *stream, task_help_fn *help, void *arg,
+                                                   const struct engine *engine)
+{
+    struct stream_steps steps = {stream->advance, stream->help, stream->producer};
+    return stream_steps_await(steps, help, arg, engine);
+}
 
 /* Ends a stream of which all slices were taken: compares the tally that its producer gave with the tally that the
  * consumer took. where, path: as in tally_compare(). -1: they differ, or the producer has found that it lost records,

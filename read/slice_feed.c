@@ -69,8 +69,7 @@ static bool help_from(void *feed)
 
 enum chunk_state slice_feed_await(struct slice_feed *f, task_help_fn *help, void *arg)
 {
-    const struct record_stream spans = {.advance = advance, .help = help_from, .producer = f};
-    return record_stream_await(&spans, help, arg, f->engine);
+    return stream_steps_await((struct stream_steps){advance, help_from, f}, help, arg, f->engine);
 }
 
 struct slice_span slice_feed_take(struct slice_feed *f)
