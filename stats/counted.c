@@ -10,7 +10,6 @@
 #include "engine/engine_memory.h"
 #include "stats/counted.h"
 #include "stats/stats_opts.h"
-#include "stats/stats_settings.h"
 
 /* -------------------------------------------------------------------- open */
 
@@ -32,11 +31,9 @@ static int check_memory(struct counted *c)
     return engine_memory_plan(&plan, &c->rings, o, &c->in, use, c->d->engine.latch);
 }
 
-/* Adds the region to those that are read and to those that are counted. Prints a warning if the name is unknown, as
- * samtools does. */
+/* Adds the region to those that are read. Prints a warning if the name is unknown, as samtools does. */
 static int add_region(struct counted *c, const char *text, sam_hdr_t *sam, struct ref_regions *list)
 {
-    struct stats_settings *stats = c->opts->common.out.counters[0].settings;
     int ref = -1, level = hts_verbose;
     hts_pos_t begin, end;
     hts_verbose = HTS_LOG_OFF;
@@ -47,8 +44,7 @@ static int add_region(struct counted *c, const char *text, sam_hdr_t *sam, struc
         return 0;
     }
     struct region region = {ref, begin, end};
-    return ref_regions_add(list, &region) < 0 || stats_regions_add(&stats->regions, ref, begin + 1, end) < 0
-         ? latch_fail(c->d->engine.latch, "out of memory for regions") : 0;
+    return ref_regions_add(list, &region) < 0 ? latch_fail(c->d->engine.latch, "out of memory for regions") : 0;
 }
 
 static int choose_regions(struct counted *c)
@@ -126,7 +122,7 @@ int counted_begin(struct counted *c)
     c->taken.counts_only = true;
     c->looks = (struct look_request){in_sequence ? NULL : look, in_sequence ? NULL : seen, looked, c};
     in->looks = &c->looks;
-    if (!(c->counts = counts_open(&how, in->header.sam)))
+    if (!(c->counts = counts_open(&how, in->header.sam, in->by_region ? &in->regions : NULL)))
         return -1;
     if (join_tree_open(&c->tree, c->counts, how.n_slots, c->d->engine.clocks) < 0)
         return latch_fail(c->d->engine.latch, "%s: out of memory", in->name);

@@ -23,6 +23,7 @@
 #include <htslib/sam.h>
 
 struct latch;
+struct ref_regions;
 
 /* The functions that keep sums or parts. settings: the settings of the counter, which outlive the sums and parts. */
 struct counter_store {
@@ -56,10 +57,10 @@ struct counter_numbers {
 struct counter {
     const char *command;                             /* "stats", "flagstat", "idxstats", "coverage" */
     void *settings;
-    /* Gets the header of the records, which lives as long as the counter. Called before all others, on one thread.
-     * Returns -1 if the settings and the header do not fit together; the error is recorded in the latch. NULL if not
-     * needed */
-    int (*begin)(void *settings, sam_hdr_t *sam, struct latch *latch);
+    /* Gets the header of the records, which lives as long as the counter; and the regions that all records are in, NULL
+     * if they may be anywhere, which the function may copy. Called before all others, on one thread. Returns -1 if the
+     * settings and the header do not fit together; the error is recorded in the latch. NULL if not needed */
+    int (*begin)(void *settings, sam_hdr_t *sam, const struct ref_regions *regions, struct latch *latch);
     struct counter_store sums, part;
     size_t (*whole_memory)(const void *settings, sam_hdr_t *sam);    /* additional bytes of the part to which
                                                                       * all others are joined; NULL: none */
@@ -88,8 +89,9 @@ struct counter {
     void (*end)(void *settings);                     /* frees what the settings own; NULL: they own nothing */
 };
 
-/* The counters, by their commands. NAME has struct NAME_settings and NAME_counter(), and NAME_args_parse() reads the
- * command line of the command. Commands that write records count in their pass, too: --NAME FILE (cli/count_args.c). */
+/* The counters, by their commands. Each NAME has struct NAME_settings and NAME_counter(), and NAME_args_parse() reads
+ * the command line of the command. Commands that write records count in their pass, too: --NAME FILE
+ * (cli/count_args.c). */
 #define COUNTER_LIST(X) X(stats) X(flagstat) X(idxstats) X(coverage)
 
 #define COUNTER_NUMBER(name) COUNTER_##name,

@@ -43,7 +43,7 @@ static int open_joins(struct counts *c)
     return task_ring_open(&c->joins, &how) < 0 ? latch_fail(c->opt.engine->latch, "%s: out of memory", c->opt.path) : 0;
 }
 
-static int open_each(struct counts *c, sam_hdr_t *sam)
+static int open_each(struct counts *c, sam_hdr_t *sam, const struct ref_regions *regions)
 {
     for (size_t i = 0; i < c->opt.n; i++) {
         const struct counter *counter = &c->opt.counters[i];
@@ -52,13 +52,13 @@ static int open_each(struct counts *c, sam_hdr_t *sam)
         t->parts = calloc((size_t)c->opt.n_slots + 1, sizeof *t->parts);
         if (!t->sums || !t->parts)
             return fail_memory(c, counter);
-        if (counter->begin && counter->begin(counter->settings, sam, c->opt.engine->latch) < 0)
+        if (counter->begin && counter->begin(counter->settings, sam, regions, c->opt.engine->latch) < 0)
             return -1;
     }
     return 0;
 }
 
-struct counts *counts_open(const struct counts_options *options, sam_hdr_t *sam)
+struct counts *counts_open(const struct counts_options *options, sam_hdr_t *sam, const struct ref_regions *regions)
 {
     struct counts *c = calloc(1, sizeof *c + options->n * sizeof *c->each);
     if (!c) {
@@ -66,7 +66,7 @@ struct counts *counts_open(const struct counts_options *options, sam_hdr_t *sam)
         return NULL;
     }
     c->opt = *options;
-    if (open_joins(c) == 0 && open_each(c, sam) == 0)
+    if (open_joins(c) == 0 && open_each(c, sam, regions) == 0)
         return c;
     counts_close(c);
     return NULL;
@@ -184,8 +184,8 @@ static void join_pair(void *counts, uint32_t slot)
     clocks_leave(c->opt.engine->clocks, before, 0);
 }
 
-/* Joins the sums of all threads: tasks join those of neighbours, then those of every second thread, and so on. So the
- * main thread waits for 6 joins if there are 64 threads. */
+/* Joins the sums of all threads: tasks join those of neighbours, then those of every second thread, and so on. With
+ * 64 threads the main thread waits for 6 joins. */
 static int join_sums(struct counts *c, size_t i)
 {
     const struct counter *counter = &c->opt.counters[i];

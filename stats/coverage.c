@@ -41,9 +41,9 @@ struct coverage_settings coverage_settings_default(void)
 
 /* -------------------------------------------------------------------- sums */
 
-static int begin(void *settings, sam_hdr_t *sam, struct latch *latch)
+static int begin(void *settings, sam_hdr_t *sam, const struct ref_regions *regions, struct latch *latch)
 {
-    (void)latch;
+    (void)regions, (void)latch;
     ((struct coverage_settings *)settings)->sam = sam;
     return 0;
 }

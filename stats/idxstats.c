@@ -26,9 +26,9 @@ struct visits {
 
 /* ------------------------------------------------------------------- counts */
 
-static int begin(void *settings, sam_hdr_t *sam, struct latch *latch)
+static int begin(void *settings, sam_hdr_t *sam, const struct ref_regions *regions, struct latch *latch)
 {
-    (void)latch;
+    (void)regions, (void)latch;
     ((struct idxstats_settings *)settings)->sam = sam;
     return 0;
 }

@@ -7,9 +7,9 @@
 #include "stats/stats_split.h"
 #include "stats/stats_text.h"
 
-static int begin(void *settings, sam_hdr_t *sam, struct latch *latch)
+static int begin(void *settings, sam_hdr_t *sam, const struct ref_regions *regions, struct latch *latch)
 {
-    return stats_settings_begin(settings, sam, latch);
+    return stats_settings_begin(settings, sam, regions, latch);
 }
 
 static int join_sums(void *left, void *right)

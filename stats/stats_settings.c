@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <string.h>
+#include "bam/ref_regions.h"
 #include "base/latch.h"
 #include "stats/stats_fasta.h"
 #include "stats/stats_settings.h"
@@ -49,23 +50,32 @@ static int set_value(struct stats_settings *s)
     return 0;
 }
 
-int stats_settings_begin(struct stats_settings *s, sam_hdr_t *sam, struct latch *latch)
+/* Finds the regions in which stats counts. */
+static int find_targets(struct stats_settings *s, sam_hdr_t *sam, const struct ref_regions *regions,
+                        struct latch *latch)
+{
+    if (s->targets_path && stats_regions_read(&s->targets, s->targets_path, sam, latch) < 0)
+        return -1;
+    for (size_t i = 0; regions && !s->targets_path && i < regions->n; i++) {
+        const struct region *r = &regions->each[i];
+        if (stats_regions_add(&s->targets, r->ref, r->begin + 1, r->end) < 0)
+            return latch_fail(latch, "out of memory");
+    }
+    s->has_targets = s->targets.n > 0;
+    return s->has_targets && stats_regions_close(&s->targets, sam, s->targets_path ? 1 : 0) < 0
+         ? latch_fail(latch, "out of memory") : 0;
+}
+
+int stats_settings_begin(struct stats_settings *s, sam_hdr_t *sam, const struct ref_regions *regions,
+                         struct latch *latch)
 {
     s->sam = sam;
     if (stats_depth_bins_set(&s->bins, s->depth_min, s->depth_max, s->depth_step) < 0)
         return latch_fail(latch, "-c %d,%d,%d: out of memory", s->depth_min, s->depth_max, s->depth_step);
     if (s->id && find_groups(s) < 0)
         return latch_fail(latch, "out of memory");
-    if (s->targets_path) {
-        if (stats_regions_read(&s->targets, s->targets_path, sam, latch) < 0)
-            return -1;
-    } else if (s->regions.n > 0) {
-        s->targets = s->regions;
-        s->regions = (struct stats_regions){0};
-    }
-    s->has_targets = s->targets.n > 0;
-    if (s->has_targets && stats_regions_close(&s->targets, sam, s->targets_path ? 1 : 0) < 0)
-        return latch_fail(latch, "out of memory");
+    if (find_targets(s, sam, regions, latch) < 0)
+        return -1;
     if (s->fasta_path && !(s->fasta = stats_fasta_open(s->fasta_path, latch)))
         return -1;
     return s->split_tag && set_value(s) < 0 ? latch_fail(latch, "out of memory") : 0;
@@ -81,7 +91,6 @@ void stats_settings_free(struct stats_settings *s)
     free(s->value);
     free(s->command_line);
     free(s->groups.p);
-    stats_regions_free(&s->regions);
     stats_regions_free(&s->targets);
     stats_fasta_close(s->fasta);
     *s = (struct stats_settings){0};

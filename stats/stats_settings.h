@@ -13,6 +13,7 @@
 #include "stats/stats_targets.h"
 
 struct latch;
+struct ref_regions;
 struct stats_fasta;
 
 struct stats_settings {
@@ -37,11 +38,10 @@ struct stats_settings {
     /* Set by the caller, before stats_settings_begin(). */
     bool sorted;                 /* the records are known to be in order */
     const char *input;           /* names the split files, unless -P does */
-    struct stats_regions regions;        /* the regions of the REGION operands; taken over. n == 0: the complete file */
     /* Set by stats_settings_begin(). */
     sam_hdr_t *sam;
     struct byte_buffer groups;   /* -I: names of read groups, each with its NUL; an empty name ends them */
-    struct stats_regions targets;        /* from -t, otherwise from the REGION operands */
+    struct stats_regions targets;        /* from -t, otherwise those of the REGION operands */
     bool has_targets;
     struct stats_depth_bins bins;        /* from -c */
     struct stats_fasta *fasta;   /* NULL: none */
@@ -52,9 +52,10 @@ struct stats_settings {
 /* Returns the settings of a command line without options. */
 struct stats_settings stats_settings_default(void);
 
-/* Reads the files that -t and -r name, and finds the read groups of -I. Returns -1 on an error, which is recorded in
- * the latch. */
-int stats_settings_begin(struct stats_settings *s, sam_hdr_t *sam, struct latch *latch);
+/* Reads the files that -t and -r name, and finds the read groups of -I. regions: those of the REGION operands, NULL if
+ * there are none. Returns -1 on an error, which is recorded in the latch. */
+int stats_settings_begin(struct stats_settings *s, sam_hdr_t *sam, const struct ref_regions *regions,
+                         struct latch *latch);
 
 /* Returns true if one part has to count the records in the order of the file. With -t, records that are out of order
  * are lost, and all earlier records decide which ones. With -S and -p, all objects share one table of names. */

@@ -165,7 +165,7 @@ int main(int argc, char **argv)
     sam_hdr_t *sam = in ? sam_hdr_read(in) : NULL;
     if (!sam)
         die("cannot read the file");
-    if (c.begin(c.settings, sam, &latch) < 0)
+    if (c.begin(c.settings, sam, NULL, &latch) < 0)
         die(latch.message);
     void *sums[N_SUMS], *parts[N_PARTS];
     for (int i = 0; i < N_SUMS; i++)

@@ -139,7 +139,7 @@ static uint64_t join_all(int n_threads, uint32_t n_slots, int64_t total, struct 
     const struct engine engine = {.latch = latch, .n_threads = 1};
     struct counts_options how = {counters, N_COUNTERS, "in.bam", &engine, n_slots};
     struct join_tree tree = {.counts = NULL};
-    struct work w = {counts_open(&how, NULL), &tree, total, n_slots, 0, latch};
+    struct work w = {counts_open(&how, NULL, NULL), &tree, total, n_slots, 0, latch};
     pthread_t threads[THREADS_MOST];
     MUST(w.counts && join_tree_open(&tree, w.counts, n_slots, NULL) == 0);
     for (int i = 0; i < n_threads; i++)
@@ -174,7 +174,7 @@ static void test_parts_that_wait_are_not_prepared(void **state)
     const struct engine engine = {.latch = &latch, .n_threads = 1};
     struct counts_options how = {counters, N_COUNTERS, "in.bam", &engine, N};
     struct join_tree tree = {.counts = NULL};
-    struct counts *counts = counts_open(&how, NULL);
+    struct counts *counts = counts_open(&how, NULL, NULL);
     MUST(counts && join_tree_open(&tree, counts, N, NULL) == 0);
     n_pairs = 0;
     for (int64_t n = N - 1; n >= 0; n--) {

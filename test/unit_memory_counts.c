@@ -669,7 +669,7 @@ static void test_counts_of_stats_take_more_than_is_counted(void **state)
     size_t counted = counts_memory(&counter, 1, sam, 1, SLOTS, RANGE) + join_tree_memory(SLOTS);
     begin();
     struct join_tree tree = {.counts = NULL};
-    struct counts *counts = counts_open(&how, sam);
+    struct counts *counts = counts_open(&how, sam, NULL);
     MUST(counts && join_tree_open(&tree, counts, SLOTS, NULL) == 0);
     int32_t pos = 0;
     for (uint32_t slot = 0; slot < SLOTS; slot++)

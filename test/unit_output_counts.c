@@ -91,7 +91,7 @@ static int write_records(int n_threads, struct latch *latch)
     struct counts_options how = {&counter, 1, "out.bam", &engine, N_SLOTS};
     struct bgzf_sink_options options = {.fd = unit_temp_file(), .path = "out.bam", .level = 0, .n_slots = N_SLOTS,
                                         .engine = &engine};
-    struct counts *counts = counts_open(&how, NULL);
+    struct counts *counts = counts_open(&how, NULL, NULL);
     struct output_blocks *sink = output_blocks_open(&options);
     MUST(counts && sink);
     output_blocks_how(sink)->counts = counts;
@@ -170,7 +170,7 @@ static int print_sums_without(int absent, int n_threads, struct latch *latch)
                                          .add = add_size, .print = print_sums};
     const struct engine engine = {.latch = latch, .n_threads = n_threads};
     struct counts_options how = {&sizes, 1, "out.bam", &engine, N_SLOTS};
-    struct counts *counts = counts_open(&how, NULL);
+    struct counts *counts = counts_open(&how, NULL, NULL);
     MUST(counts);
     for (int k = 0; k < n_threads; k++)
         if (k != absent)

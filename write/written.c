@@ -154,7 +154,7 @@ static int open_counts(struct written *f, sam_hdr_t *sam)
         .n_slots = f->n_slots,
         .engine = f->engine,
     };
-    record_sink_how(f->sink)->counts = f->counts = counts_open(&how, sam);
+    record_sink_how(f->sink)->counts = f->counts = counts_open(&how, sam, NULL);
     return f->counts ? 0 : -1;
 }
 

@@ -149,7 +149,7 @@ static void compare_stats(const struct records *records, const uint8_t cuts[CUTS
     settings.gc_bin = options & 16 ? 20 : 20000;
     settings.depth_step = options & 32 ? 3 : 1;
     struct counter c = stats_counter(&settings);
-    MUST(settings.command_line && c.begin(&settings, sam, &latch) == 0);
+    MUST(settings.command_line && c.begin(&settings, sam, NULL, &latch) == 0);
     compare(&c, records, cuts, c.in_sequence(&settings));
     c.end(&settings);
 }
