@@ -9,7 +9,8 @@ test does not run here); the last is "N passed, N failed[, N skipped]".
 usage: test/check_mutants.py [short | where] [WORD ...]
 
 short   a sample: SHORT guards, drawn by TEST_TURN's word (conftest.py), so that another commit draws others
-where   makes none: says which rows do not find their text, and the lines that are most like it
+where   makes none: says which rows do not find their text, with the lines that are most like it, or name a test that
+        is not there
 WORD    only those rows in which it is found
 """
 
@@ -79,11 +80,12 @@ def targets_of(tests):
     return units + (programs + ranges if len(units) < len(tests) else [])
 
 
-def pytest(folder, tests, *options):
+def pytest(folder, tests, *options, **env):
+    env = dict({"SAMTOOLS_OMP": str(folder / "build" / "samtools"), "TEST_TIMEOUT": "30", "TEST_SAMPLE": "", "TEST_REST": "",
+                "TEST_TURN": "", "TEST_RELEASE": "", "PYTHONDONTWRITEBYTECODE": "",
+                "PYTHONPYCACHEPREFIX": str(WORK / "pycache")}, **env)
     return run([PYTHON, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "--tb=no", *options,
-                *["test/" + t for t in tests]], folder, TOO_LONG if "-x" in options else 1200,
-               SAMTOOLS_OMP=str(folder / "build" / "samtools"), TEST_TIMEOUT="30", TEST_SAMPLE="", TEST_REST="", TEST_TURN="",
-               TEST_RELEASE="", PYTHONDONTWRITEBYTECODE="", PYTHONPYCACHEPREFIX=str(WORK / "pycache"))
+                *["test/" + t for t in tests]], folder, TOO_LONG if "-x" in options else 1200, **env)
 
 
 def first_failure(unit, folder):
@@ -194,8 +196,25 @@ def nearest(row):
     return sorted(lines, key=unlike)[:2]
 
 
+def unknown_sets(tests):
+    """Those tests whose set of parameters, in brackets, pytest does not know. is_there() sees only the function."""
+    sets = sorted(t for t in tests if "[" in t)
+    # Nothing is run, so any program will do. The tests of MPI are collected, too.
+    status, out = pytest(ROOT, sets, "--collect-only", SAMTOOLS_OMP=str(PYTHON), TEST_LONG="") if sets else (0, "")
+    unknown = re.findall(r"^ERROR: not found: .*/test/(.*)$", out, re.M)
+    if status != 0 and not unknown:
+        raise Broken("pytest ends with %s:\n%s" % (status, out[-3000:]))
+    return unknown
+
+
 def say_where(rows):
     lost = 0
+    if PYTHON.exists():
+        for test in unknown_sets({t for row in rows for t in row[3]}):
+            lost += 1
+            print("FAILED mutants: pytest knows no test %s" % test)
+    else:
+        print("skipped mutants: no .venv here, so the parameters of tests are not checked")
     for row in rows:
         try:
             find(row)
@@ -203,7 +222,7 @@ def say_where(rows):
             lost += 1
             print("FAILED mutants, %s, %s: %s:" % (row[0], row[4], why), row[1], *nearest(row), sep="\n    ")
     if not lost:
-        print("ok mutants: the texts of all %d are there" % len(rows))
+        print("ok mutants: the texts and tests of all %d are there" % len(rows))
     return 1 if lost else 0
 
 

@@ -2,7 +2,7 @@
 """One line of each guard, disabled. Each row: the function, or "file: function", or the file; a text in it, which must
 be there exactly once, with any spaces, line breaks and comments; its replacement; the tests that must fail then (a
 unit test's program, or pytest's name of a test); the purpose of the guard. check_mutants.py runs them;
-`check_mutants.py where` reports in seconds which texts are missing. A new guard needs its row."""
+`check_mutants.py where` reports in seconds which texts and tests are missing. A new guard needs its row."""
 
 GUARDS = "test_guards.py::"
 SAFETY = "test_safety.py::"

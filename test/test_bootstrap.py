@@ -197,3 +197,9 @@ def test_row_of_mutants_is_lost_by_layout_or_found_twice():
     assert [f[0] for f in files] == ["base/tally.c"]
     whole, begin, end = (REPO / files[0][0]).read_text(), *files[0][1:]
     assert "tally_compare(" in whole[begin:end] and whole[begin:end].endswith("\n}")
+
+
+def test_row_of_mutants_names_parameters_that_no_test_has():
+    """A mutant whose test is not there would only be noticed when it is made, in an hour of check-mutants."""
+    known, unknown = ["test_bam_filter.py::test_fault_is_told_of_another_record[%s]" % n for n in ("1", "a word")]
+    assert check_mutants.unknown_sets([known, unknown]) == [unknown]
