@@ -4,9 +4,11 @@
 #ifndef BYTE_WINDOW_H
 #define BYTE_WINDOW_H
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include "base/task_ring.h"
 
 struct frame_list;
@@ -63,13 +65,17 @@ static inline atomic_int *byte_window_hold(struct byte_window *w)
     return w->users;
 }
 
-/* The provider calls this function when the window moves to other memory. The old memory is in use while users is
- * above 0. */
-static inline void byte_window_leave(struct byte_window *w)
+/* The provider calls this function to move the window to other memory. The bytes of the window are copied in front of
+ * `to`, where BYTE_WINDOW_KEPT bytes must be free. The old memory is in use while its users are above 0. */
+static inline void byte_window_move(struct byte_window *w, uint8_t *to, atomic_int *users)
 {
+    assert(w->size <= BYTE_WINDOW_KEPT);
+    memcpy(to - w->size, w->data, w->size);
+    w->data = to - w->size;
     if (w->held)
         atomic_fetch_add_explicit(w->users, w->held, memory_order_relaxed);
     w->held = 0;
+    w->users = users;
 }
 
 static inline void byte_window_release(atomic_int *users)

@@ -13,6 +13,7 @@
 #ifdef __linux__
 #include <mntent.h>
 #endif
+#include "base/input_name.h"
 #include "base/latch.h"
 #include "base/out_file.h"
 
@@ -175,6 +176,14 @@ static int open_stdout(void)
 bool out_file_is_same(const struct stat *st, const struct stat *other)
 {
     return st->st_dev == other->st_dev && st->st_ino == other->st_ino;
+}
+
+bool out_file_is_same_place(const char *path, const char *other)
+{
+    struct stat x, y;
+    char dir[PATH_MAX];
+    return strcmp(input_name_base(path), input_name_base(other)) == 0 && stat(out_file_directory(path, dir), &x) == 0
+        && stat(out_file_directory(other, dir), &y) == 0 && out_file_is_same(&x, &y);
 }
 
 /* Returns whether we may not replace the file: in a directory like /tmp only the owners of the file and of the

@@ -28,6 +28,9 @@ const char *out_file_directory(const char *path, char dir[PATH_MAX]);
 /* Returns whether both are the same file, perhaps with different names. */
 bool out_file_is_same(const struct stat *st, const struct stat *other);
 
+/* Returns whether both paths are the same name in the same directory, which must exist. The files need not exist. */
+bool out_file_is_same_place(const char *path, const char *other);
+
 /* Writes the path of the file that a write to `path` would change to target: links are resolved, even if the last one
  * points to a file that does not exist. Returns 0, or -1 with errno. */
 int out_file_target(const char *path, char target[PATH_MAX]);

@@ -59,7 +59,8 @@ static char *out_name(const struct bgzip_opts *opts, const char *in, int *result
 }
 
 /* Returns the name of the index, which the caller frees: that of the compressed file, or the one that it would have if
- * it did not go to standard output, with .gzi. *named is false: there is none. NULL: that, or out of memory. */
+ * it did not go to standard output, with .gzi. *named becomes false if there is none. NULL: there is none, or out of
+ * memory. */
 static char *index_name(const struct bgzip_opts *opts, const struct bgzip_names *names, const char *in, bool *named)
 {
     bool writes = opts->mode == BGZIP_COMPRESS && !opts->rebgzip, nameless = writes && is_dash(names->out);
@@ -78,14 +79,12 @@ static bool needs_index(const struct bgzip_opts *o)
 static bool is_same_file(const char *name, const char *other)
 {
     struct stat st, other_st;
-    char dir[PATH_MAX];
     if (is_dash(name) || is_dash(other))
         return false;
     bool there = stat(name, &st) == 0, other_there = stat(other, &other_st) == 0;
     if (there || other_there)
         return there && other_there && S_ISREG(st.st_mode) && out_file_is_same(&st, &other_st);
-    return strcmp(input_name_base(name), input_name_base(other)) == 0 && stat(out_file_directory(name, dir), &st) == 0
-        && stat(out_file_directory(other, dir), &other_st) == 0 && out_file_is_same(&st, &other_st);
+    return out_file_is_same_place(name, other);
 }
 
 /* Checks that a new index replaces no file of the same command line, and no data: the file after -I may have been

@@ -16,11 +16,8 @@
 /* Returns whether two files that do not exist yet would be the same one. The paths may be links. */
 static bool same_place(const char *path_a, const char *path_b)
 {
-    struct stat x, y;
-    char a[PATH_MAX], b[PATH_MAX], dir[PATH_MAX];
-    return out_file_target(path_a, a) == 0 && out_file_target(path_b, b) == 0
-        && strcmp(input_name_base(a), input_name_base(b)) == 0 && stat(out_file_directory(a, dir), &x) == 0
-        && stat(out_file_directory(b, dir), &y) == 0 && out_file_is_same(&x, &y);
+    char a[PATH_MAX], b[PATH_MAX];
+    return out_file_target(path_a, a) == 0 && out_file_target(path_b, b) == 0 && out_file_is_same_place(a, b);
 }
 
 /* Gets the status of the file; "-" stands for fd. */

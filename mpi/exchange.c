@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/latch.h"
@@ -326,18 +325,12 @@ static void post(struct exchange *x)
     }
 }
 
-/* Moves the window to the next message. The bytes left in the window are copied in front of the message. */
+/* Moves the window to the next message. */
 static void move_window(struct exchange *x)
 {
-    struct byte_window *w = &x->window;
     struct in_message *next = message(x, ++x->current);
-    assert(w->size <= BYTE_WINDOW_KEPT);
-    uint8_t *to = next->data - w->size;
-    memcpy(to, w->data, w->size);
-    byte_window_leave(w);
-    w->data = to;
-    w->users = &next->users;
-    w->size += next->size;
+    byte_window_move(&x->window, next->data, &next->users);
+    x->window.size += next->size;
     x->receiving += next->n_ends;
 }
 

@@ -82,8 +82,8 @@ int heavy_keys_records(struct byte_buffer *to, const struct records_read *o, con
     return 0;
 }
 
-/* Returns the bytes of a rank's records with this key, according to the first n samples, which are sorted. These
- * samples stand for nothing afterwards. */
+/* Returns the bytes of a rank's records with this key, according to the first n samples, which are sorted, and
+ * sets the bytes of these samples to 0. */
 static uint64_t take_key(struct key_samples *all, size_t n, uint64_t key, int rank)
 {
     uint64_t bytes = 0;

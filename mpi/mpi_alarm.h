@@ -2,7 +2,7 @@
 /* Lets a rank that has failed reach the others while they work: a thread of each rank looks for messages now and then.
  * There are two kinds of messages:
  *
- *   stop   all ranks shall stop working and come to the next meeting (mpi_team_agree()), where one reports its error
+ *   stop   all ranks must stop working and come to the next meeting (mpi_team_agree()), where one reports its error
  *   end    the sender can no longer come to a meeting and will end the run; others remove temporary names and answer
  *
  * The thread needs MPI_THREAD_MULTIPLE. Without it, others learn of a failure when they come to the next meeting. */

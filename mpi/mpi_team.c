@@ -51,8 +51,8 @@ int mpi_team_check_launcher(const struct mpi_team *team)
         const char *n = getenv(names[i].n_tasks), *task = getenv(names[i].task);
         if (!n || atoi(n) <= 1)
             continue;
-        /* All tasks see the same, and the first one reports it. The others wait for that: when a task has failed, a
-         * launcher may end all of them. */
+        /* All tasks find this, and the first one reports it. The others wait for its report, because a launcher may end
+         * all tasks when one has failed. */
         if (task && atoi(task) > 0)
             sleep(1);
         else

@@ -80,7 +80,7 @@ void chunk_pool_keeps(struct chunk_borrower *borrower, size_t slices);
 bool chunk_pool_take_text(struct chunk_pool *pool, struct chunk_text *text);
 bool chunk_pool_take_records(struct chunk_pool *pool, struct record_slice *records);
 
-/* Takes over memory that is not used any more. A text without bytes counts as no memory. */
+/* Takes back memory that is no longer used. A text without bytes counts as no memory. */
 void chunk_pool_put_text(struct chunk_pool *pool, struct chunk_text text);
 void chunk_pool_put_records(struct chunk_pool *pool, struct record_slice records);
 

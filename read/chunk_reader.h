@@ -44,8 +44,7 @@ struct chunk {
     size_t begin, end;           /* the range of the other units in `bytes`; the main thread sets it before READY */
     struct record_slice made;    /* what the units became: records as BAM, and everything else that the owner lists of
                                   * them; the claimer's before DONE, as are the next two fields */
-    uint64_t n, size;            /* number of units that were looked at, up to one with a fault; bytes of these units as
-                                  * BAM */
+    uint64_t n, size;            /* number of units that were read, up to one with a fault, and their bytes as BAM */
     uint64_t dropped;            /* number of them that are left out */
     struct chunk_block *blocks;  /* n_blocks of them; this and the next two fields are owned as `bytes` is. NULL: no
                                   * block is kept (chunk_memory) */
@@ -77,7 +76,7 @@ struct chunk_input {
     /* One of these three is set; it stays the caller's: */
     struct bgzf_source *source;  /* a source of blocks, which are inflated into the chunks; close it before the
                                   * reader */
-    struct byte_window *text;    /* text that is made into records where it lies; make() may change it */
+    struct byte_window *text;    /* text that is parsed in place; make() may change it */
     struct record_stream stream; /* a stream of records, in order */
     struct chunk_memory use;          /* memory, as divided by the plan */
     const char *path;            /* for messages */

@@ -47,9 +47,9 @@ struct header_bytes {
 };
 
 /* Reads the header of a BAM file from its first bytes. It is an error if it takes more than `most` bytes. known: the
- * headers that were read before; the new header may be shared with one of them, and is added to them. NULL: it is
- * neither. keeps_broken: a header whose lines cannot be parsed is taken, too (is_broken). -1: failed, and the error is
- * recorded in the latch. */
+ * headers that were read before; the new header may be shared with one of them, and is added to them. NULL: the
+ * header is not shared. keeps_broken: a header whose lines cannot be parsed is taken, too (is_broken). -1: failed, and
+ * the error is recorded in the latch. */
 int header_read(struct bam_header *header, struct header_bytes from, uint64_t most, struct known_headers *known,
                 bool keeps_broken, const char *path, struct latch *latch);
 

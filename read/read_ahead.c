@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <assert.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include "base/affinity.h"
 #include "base/byte_window.h"
@@ -230,15 +228,9 @@ static size_t seen_of(const struct read_ahead *a, const struct read_piece *piece
 /* Moves the window to the next piece. */
 static void move_on(struct read_ahead *a)
 {
-    struct byte_window *w = &a->window;
-    assert(w->size < BYTE_WINDOW_KEPT);
     struct read_piece *next = piece_of(a, ++a->current);
-    uint8_t *to = next->data - w->size;
-    memcpy(to, w->data, w->size);
-    byte_window_leave(w);
-    w->data = to;
-    w->users = &next->users;
-    w->frames = NULL;                            /* the list of the next piece may not be made yet */
+    byte_window_move(&a->window, next->data, &next->users);
+    a->window.frames = NULL;                     /* the list of the next piece may not be made yet */
 }
 
 /* 1: the window has grown; 0: the input ends at the end of the window; -1: it is not known yet. */

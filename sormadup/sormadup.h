@@ -29,7 +29,7 @@ struct sormadup {
     struct memory_rings rings;
     struct sormadup_use use;     /* set when the inputs are open */
     int held;                    /* references whose full length the output must hold: inputs_held() */
-    struct inputs in;            /* what the next step reads; each that is opened replaces it by its own stream */
+    struct inputs in;            /* what the next step reads; a step that is opened puts its own stream here */
     struct collated collated;
     struct fixed_inputs fixed;
     struct orphans *orphans;     /* hashes of reads whose mate is not beside them. If both reads of a pair are

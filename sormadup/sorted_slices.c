@@ -80,7 +80,7 @@ static size_t records_of_slice(const struct sorted *s)
     return (size_t)(SORTED_SLICE / ((all->origin + all->walked) / (all->n_records + 1) + 1));
 }
 
-/* A range that needs another pass makes all others wait for it: a range of runs has as much as one of their slices. */
+/* A range that needs another pass makes all others wait for it, so a range may be larger than a slice of a run. */
 static int open_copies(struct sorted_slices *s, struct sorted *sorted, struct merge_ring_options *how)
 {
     uint32_t most = count_slices(how->engine->n_threads);

@@ -72,6 +72,14 @@ def same_lines(ours, theirs):
     assert len(a) == len(b)
 
 
+def sorts_alike(path, order, sam=None):
+    """The file is sorted as samtools sorts it, or the SAM file of the same records."""
+    args = ["--no-PG", *ORDERS[order], "-O", "sam"]
+    theirs = oracle_bytes(sam or path, *args, scratch=path.parent / "theirs")
+    for n in (1, 3):
+        same_lines(sorted_bytes([*args, "-@", n, path]), theirs)
+
+
 @pytest.mark.parametrize("order", ORDERS)
 def test_far_positions_sort_unlike_samtools(far, tmp_path, order):
     args = ["--no-PG", *ORDERS[order], "-O", "sam"]
@@ -102,10 +110,7 @@ def test_sam_gz_input_with_far_positions_sorts_otherwise(far, tmp_path, order):
     path = tmp_path / "in.sam.gz"
     with pysam.BGZFile(str(path), "wb") as f:
         f.write(far.read_bytes())
-    args = ["--no-PG", *ORDERS[order], "-O", "sam"]
-    theirs = oracle_bytes(far, *args, scratch=tmp_path / "theirs")
-    for n in (1, 3):
-        same_lines(sorted_bytes([*args, "-@", n, path]), theirs)
+    sorts_alike(path, order, far)
 
 
 def test_index_of_minimisers_and_far_positions_do_not_mix(far, tmp_path):
@@ -122,10 +127,7 @@ def test_far_positions_without_far_references_are_refused(tmp_path, order):
     refs = b"".join(b"@SQ\tSN:%s\tLN:1000\n" % n.encode() for n, _ in REFS)
     path = tmp_path / "in.sam"
     path.write_bytes(far_text(400, "no far refs", refs))
-    args = ["--no-PG", *ORDERS[order], "-O", "sam"]
-    theirs = oracle_bytes(path, *args)
-    for n in (1, 3):
-        same_lines(sorted_bytes([*args, "-@", n, path]), theirs)
+    sorts_alike(path, order)
 
 
 @pytest.mark.parametrize("order", ["coordinate", "tag", "text_tag", "M"])
@@ -136,10 +138,7 @@ def test_many_far_reads_of_one_key_are_taken_for_ties(tmp_path, order):
     path.write_text("@SQ\tSN:c\tLN:1000\n" + "".join(
         line("r%d" % i, r.choice((0, 16)), "c", r.choice(EDGES), "4M", "*", 0, 0, "ACGT", ["NM:i:1", "BX:Z:A"])
         for i in range(600)))
-    args = ["--no-PG", *ORDERS[order], "-O", "sam"]
-    theirs = oracle_bytes(path, *args)
-    for n in (1, 3):
-        same_lines(sorted_bytes([*args, "-@", n, path]), theirs)
+    sorts_alike(path, order)
 
 
 @pytest.mark.parametrize("order", ["coordinate", "tag", "template", "M"])

@@ -209,8 +209,7 @@ def test_header_is_taken_or_refused_otherwise(tmp_path, fmt):
             if fmt == "sam":
                 path.write_bytes(text.encode())
             else:
-                path.write_bytes(bamgen.bgzf(b"BAM\1" + struct.pack("<I", len(text)) + text.encode() + struct.pack("<I", len(refs)) + b"".join(
-                    struct.pack("<I", len(n) + 1) + n.encode() + b"\0" + struct.pack("<i", size) for n, size in refs)))
+                path.write_bytes(bamgen.bgzf(bamgen.header(text, refs)))
             status, _ = oracle_sort([*args, "-o", theirs, path])
             p = run_sort([*args, path])
             assert p.returncode == status, (text, p.stderr)
@@ -229,8 +228,7 @@ def test_header_is_taken_or_refused_otherwise(tmp_path, fmt):
 def test_length_0_in_the_dictionary_is_taken(tmp_path, name, text, refs, theirs):
     """samtools 1.24 uses the last one, and writes LN:0, which it refuses to read."""
     path, out = tmp_path / "in.bam", tmp_path / "out.bam"
-    path.write_bytes(bamgen.bgzf(b"BAM\1" + struct.pack("<I", len(text)) + text.encode() + struct.pack("<I", len(refs)) + b"".join(
-        struct.pack("<I", len(n) + 1) + n.encode() + b"\0" + struct.pack("<i", size) for n, size in refs)))
+    path.write_bytes(bamgen.bgzf(bamgen.header(text, refs)))
     p = oracle_process(["--no-PG", "-o", out, path])
     assert p.returncode == theirs
     if theirs == 0:

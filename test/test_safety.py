@@ -718,11 +718,7 @@ def test_closed_standard_output_passes(tmp_path, made):
 @pytest.mark.parametrize("ignored", [False, True], ids=["default", "ignored"])
 def test_reader_that_goes_away_hangs_the_sort(long_write, threads, ignored):
     """`samtools sort | head -c 100`, with and without SIGPIPE."""
-    with start(["-u", "-@", threads, long_write], stdout=subprocess.PIPE,
-               before="signal.signal(signal.SIGPIPE, signal.SIG_IGN)" if ignored else DEFAULT_SIGNALS) as p:
-        assert len(p.stdout.read(100)) == 100
-        p.stdout.close()
-        assert p.wait(HANG) in ((1,) if ignored else (1, -signal.SIGPIPE))
+    leave_reading(["-u", "-@", threads, long_write], ignored)
 
 
 def limited(size):
@@ -874,6 +870,15 @@ def running(argv, before=DEFAULT_SIGNALS, env=None, **kw):
             yield p
         finally:
             p.kill()
+
+
+def leave_reading(argv, ignored, **kw):
+    """Closes the pipe to which a sort writes, after 100 bytes. ignored: the sort ignores SIGPIPE."""
+    with start(argv, stdout=subprocess.PIPE,
+               before="signal.signal(signal.SIGPIPE, signal.SIG_IGN)" if ignored else DEFAULT_SIGNALS, **kw) as p:
+        assert len(p.stdout.read(100)) == 100
+        p.stdout.close()
+        assert p.wait(HANG) in ((1,) if ignored else (1, -signal.SIGPIPE))
 
 
 def until(condition, process):

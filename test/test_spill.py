@@ -21,7 +21,7 @@ import ordergen
 from conftest import (BINARY, DATA_BAMS, HANG, PRECIOUS, REAL_BAMS, SANITIZED, clean_env, limit_on, oracle, read_bam, run_sort,
                       same_bam, sorted_bytes)
 from test_formats import view
-from test_safety import DEFAULT_SIGNALS, SIGNALS, feed, in_name_space, limited, snapshot, sort_in_public, start, stuck, until
+from test_safety import SIGNALS, feed, in_name_space, leave_reading, limited, snapshot, sort_in_public, start, stuck, until
 
 SMALLEST = 262144  # bytes of an arena; smaller ones are impossible
 MANY = {"SAMTOOLS_OMP_ARENA": str(SMALLEST)}
@@ -528,11 +528,7 @@ def test_signal_leaves_temporary_data_or_another_status(desk, jumble, hard, sig,
 @pytest.mark.parametrize("ignored", [False, True], ids=["default", "ignored"])
 def test_reader_that_goes_away_leaves_temporary_data_or_hangs(desk, hard, threads, ignored):
     before = snapshot(desk)
-    with start(["-u", "-@", threads, "-T", "temp", hard], stdout=subprocess.PIPE, env=arena(1 << 20), cwd=desk,
-               before="signal.signal(signal.SIGPIPE, signal.SIG_IGN)" if ignored else DEFAULT_SIGNALS) as p:
-        assert len(p.stdout.read(100)) == 100
-        p.stdout.close()
-        assert p.wait(HANG) in ((1,) if ignored else (1, -signal.SIGPIPE))
+    leave_reading(["-u", "-@", threads, "-T", "temp", hard], ignored, env=arena(1 << 20), cwd=desk)
     assert snapshot(desk) == before
 
 

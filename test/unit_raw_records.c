@@ -30,14 +30,13 @@ static int more(struct byte_window *w, task_help_fn *help_fn, void *arg)
     (void)arg;
     assert_int_equal(w->size, 0);                /* all bytes are taken before more are requested */
     assert_false(in->has_ended);                 /* another input may follow in the window */
-    byte_window_leave(w);
     in->has_ended = n == 0;
     if (n == 0)
         return in->fails ? latch_fail(&in->latch, "it fails") : 0;
     MUST(in->n < sizeof in->data / sizeof *in->data && (in->data[in->n] = malloc(n)));
     memcpy(in->data[in->n], in->all->data + in->at, n);
-    w->data = in->data[in->n];
-    w->users = &in->users[in->n++];
+    byte_window_move(w, in->data[in->n], &in->users[in->n]);
+    in->n++;
     w->size = n;
     in->at += n;
     return 1;

@@ -182,14 +182,24 @@ static void test_keys_that_are_the_same_end_the_recursion(void **state)
 
 /* ---- orders that need the records ---- */
 
-/* Records with names from `distinct` ones, and their keys; only bits of mask are left in sort,
- * so that a rule has much or all to decide. */
+/* Records and their keys. */
 struct named {
     struct unit_bytes records;
     struct bam_key *keys;
     struct sort_rule *rule;
     sam_hdr_t *sam;
 };
+
+/* Appends the record, and its key as number i. Only bits of mask are left in sort, so that a rule has much or all to
+ * decide. */
+static void add_record(struct named *m, size_t i, const struct unit_record *r, uint64_t mask)
+{
+    uint64_t at = m->records.n;
+    size_t size = unit_append_record(&m->records, r);
+    m->keys[i] = (struct bam_key){0, at << BAM_KEY_SIZE_BITS | size};
+    assert_int_equal(sort_key_make(m->rule, (const struct bam_record *)(m->records.data + at), &m->keys[i].sort), BAM_OK);
+    m->keys[i].sort &= mask;
+}
 
 static struct named make_named(size_t n, uint32_t distinct, uint64_t mask, uint64_t seed)
 {
@@ -200,16 +210,11 @@ static struct named make_named(size_t n, uint32_t distinct, uint64_t mask, uint6
     MUST(m.rule);
     for (size_t i = 0; i < n; i++) {
         char name[32];
-        uint64_t at = m.records.n;
         snprintf(name, sizeof name, "read%u:%u", unit_below(&seed, distinct),
                  unit_below(&seed, 3));
         struct unit_record r
             = {.ref_id = -1, .pos = -1, .flag = unit_below(&seed, 2) ? 0x40 : 0x80, .name = name};
-        size_t size = unit_append_record(&m.records, &r);
-        m.keys[i] = (struct bam_key){0, at << BAM_KEY_SIZE_BITS | size};
-        assert_int_equal(sort_key_make(m.rule, (const struct bam_record *)(m.records.data + at),
-                                       &m.keys[i].sort), BAM_OK);
-        m.keys[i].sort &= mask;
+        add_record(&m, i, &r, mask);
     }
     return m;
 }
@@ -261,7 +266,6 @@ static struct named make_tagged(size_t n, enum sort_by then, size_t most_alike, 
     MUST(m.rule);
     for (size_t i = 0; i < n; i++) {
         char name[16], aux[1024] = "XXZ";
-        uint64_t at = m.records.n;
         size_t n_aux = 3 + unit_below(&seed, 4) * most_alike / 3;
         memset(aux + 3, 'a', n_aux - 3);
         n_aux += (size_t)snprintf(aux + n_aux, 16, "%u", unit_below(&seed, 30)) + 1;
@@ -275,10 +279,7 @@ static struct named make_tagged(size_t n, enum sort_by then, size_t most_alike, 
             r.aux = numbers[unit_below(&seed, N_OF(numbers))];
             r.n_aux = 7;
         }
-        size_t size = unit_append_record(&m.records, &r);
-        m.keys[i] = (struct bam_key){0, at << BAM_KEY_SIZE_BITS | size};
-        assert_int_equal(sort_key_make(m.rule, (const struct bam_record *)(m.records.data + at), &m.keys[i].sort), BAM_OK);
-        m.keys[i].sort &= (uint64_t)7 << 61;
+        add_record(&m, i, &r, (uint64_t)7 << 61);
     }
     return m;
 }
