@@ -397,6 +397,8 @@ MUTANTS = [
     ("add_slab", "pool->n_room = SLAB - 1;", "pool->n_room = SLAB;", ["unit_dup_sets"], "no small object lies beyond its slab"),
     ("limits_memory", " : 0) + MEMORY_OVERHEAD;", " : 0);", ["unit_machine"], "a limit on addresses leaves what the plan needs besides"),
     ("chunks_in", "job->copies ? 5 : 3", "3", ["unit_memory_plan"], "kept blocks have their share of an input's memory"),
+    ("name_natural_compare", "while (same > 0 && natural_digit(a[same - 1]))\n        same--;", ";", ["unit_sort_key"],
+     "names are compared from the beginning of a number, not from its first different digit"),
     ("text_word", "length / WORD + 1", "(length + WORD - 1) / WORD", ["unit_sort_key"], "a text of whole words ends in a word of zeros"),
     ("number_bits", "    v += 0.0;\n", "", ["unit_sort_key"], "-0 is 0"),
     ("all_full", "n <= room ?", "0 ?", [SPILL + "test_full_disk_is_told_without_place_and_numbers[t1-file]"],
