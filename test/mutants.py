@@ -545,6 +545,8 @@ MUTANTS = [
      [MPI_WHOLE + "test_what_comes_before_a_pipe_comes_after_it"], "inputs before a pipe are rank 0's"),
     ("choose_part", "        while (starts[f->reader + 1] == starts[f->reader])\n            f->reader++;\n", "",
      [MPI_WHOLE + "test_ties_with_inputs_that_are_cut_change_places"], "a file that is not cut is read where it lies among the inputs"),
+    ("sort_part", "    inputs_end(&s->a.in); ", "", [MPI_WHOLE + "test_second_sort_begins_with_the_inputs_closed[bam]"],
+     "the memory that reads the input is for the second sort"),
     ("share_files", "        skip -= shared ? (int64_t)(files[i].size - data_of(&files[i])) : 0;\n", "",
      [MPI_INPUT + "test_ties_of_several_inputs_change_places"], "inputs lie one behind the other"),
 
