@@ -128,11 +128,11 @@ int bam_sort(const struct engine_opts *opts)
     struct latch latch = {0};
     struct driver d = {.engine.latch = &latch};
     struct sorted s = {.engine = &d.engine};
-    bool begun = driver_begin(&d, opts) == 0;
+    char why_sorted[sizeof latch.message];
     int n_threads = 1, status;
-    if (begun && opts->out.copies && (status = bam_merge_for_sort(opts, &d)) >= 0)
+    if (driver_begin(&d, opts) == 0 && opts->out.copies && (status = bam_merge_for_sort(opts, &d, why_sorted)) >= 0)
         return status;
-    if (begun && open_sort(&s, opts, &d) == 0)
+    if (!latch_tripped(&latch) && open_sort(&s, opts, &d) == 0)
         n_threads = driver_run(&d, opts, &s.in, work, &s);
     uint64_t records = sorted_tally(&s).n;
     sorted_finish(&s, n_threads, &d);            /* names the output; a second team frees the memory */

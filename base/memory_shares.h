@@ -30,7 +30,6 @@ struct memory_job {
     size_t program;              /* see machine_program_memory() */
     size_t n_waiting;  /* inputs after the first that have buffers before their turn, because they are not files */
     bool in_chunks;              /* see MEMORY_AT_ONCE; all inputs after the first are waiting then */
-    bool holds;  /* for markdup: records wait, in memory and in temporary files (markdup/marked_flow.h) */
     bool copies;                 /* for a merge: compressed blocks of the inputs may be copied to the output */
     bool within;                 /* for a sort before another one, whose plan includes the program, its threads, and
                                   * reading and decoding the input; it writes nothing */
@@ -47,7 +46,7 @@ struct output_use {
     bool is_cram;
     size_t overhead;             /* --verify, ranks of -M, regions: independent of the available memory */
     uint64_t references;         /* its index, or references of CRAM: this much, but at most a third of all memory */
-    memory_overhead_fn *more;    /* memory of the producers other than the sort, with its argument; NULL: none */
+    memory_overhead_fn *more;    /* memory of the command's producers besides the sort, with its argument; NULL: none */
     const void *arg;
 };
 

@@ -56,6 +56,8 @@ static void plan_for(struct planned *p, const struct forecast *f, const struct e
                      const struct inputs *in, struct output_use output, const struct memory_rings *rings)
 {
     *p = (struct planned){.job = &rings->job, .opts = opts, .in = *in, .output = output};
+    if (f->of == FORECAST_MARKDUP)
+        p->output.more = marked_overhead;
     if (f->of != FORECAST_SORMADUP)
         return;
     p->use = (struct sormadup_use){opts, *in, output, f->collates};
@@ -291,7 +293,7 @@ struct forecast forecast_markdup(const struct markdup_opts *opts)
     struct marked m = {.d = &d};
     f.keeps = opts->others;
     if (!all_files(o)) {
-        struct memory_rings rings = marked_rings(o);
+        struct memory_rings rings = engine_memory_rings(o, &o->in, MEMORY_AT_ONCE, true);
         foresee(&f, o, &rings, o->in.n);
         return f;
     }

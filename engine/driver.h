@@ -21,7 +21,6 @@ struct driver {
     struct command_report report;
     void (*work)(void *arg);     /* see driver_run() */
     void *arg;
-    char why_sorted[1024];       /* why bam_merge_for_sort() did not do the work */
 };
 
 /* Opens the reports, and starts the clocks and the line of progress. -1: the error is recorded in the latch; call

@@ -26,12 +26,13 @@ static size_t inputs_waiting(const struct input_request *in, enum memory_reads r
     return n;
 }
 
-/* Returns whether blocks may be copied. A block does not show its level, so only a request for level 0 rules out
- * copies. Each record holds the number of its input. */
-static bool may_copy(const struct engine_opts *opts, const struct input_request *in)
+/* A block does not show its level, so only a request for level 0 rules out copies. Each record holds the number of its
+ * input. */
+const char *engine_memory_copies_none(const struct engine_opts *opts)
 {
     const struct output_request *out = &opts->out;
-    return out->copies && record_sink_form(out) == SINK_BAM && out->level != 0 && in->n <= UINT16_MAX;
+    return record_sink_form(out) != SINK_BAM || out->level == 0 ? "the output is not compressed BAM"
+         : opts->in.n > UINT16_MAX ? "the inputs are too many" : NULL;
 }
 
 struct memory_rings engine_memory_rings(const struct engine_opts *opts, const struct input_request *in,
@@ -45,7 +46,7 @@ struct memory_rings engine_memory_rings(const struct engine_opts *opts, const st
         .n_inputs = in->n,
         .n_waiting = inputs_waiting(in, reads),
         .in_chunks = reads == MEMORY_AT_ONCE,
-        .copies = reads == MEMORY_AT_ONCE && may_copy(opts, in),
+        .copies = reads == MEMORY_AT_ONCE && opts->out.copies && !engine_memory_copies_none(opts),
         .program = (size_t)machine_program_memory(),
         .thread_space = limits_thread_space(),
     };

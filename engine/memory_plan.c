@@ -8,7 +8,6 @@
 #include "engine/memory_plan.h"
 #include "hts/cram_reader.h"
 #include "hts/hts_file.h"
-#include "markdup/marked_flow.h"
 #include "read/block_reader.h"
 #include "read/input.h"
 #include "read/read_ahead.h"
@@ -154,7 +153,6 @@ static size_t fixed_memory(const struct memory_rings *r, const struct memory_use
 {
     return process_memory(&r->job, use) + input_memory_of(r) + chunk_plan_memory(r, use->n_chunked)
          + bam_header_memory(use->header, use->references, use->parsed) + merging_memory(r)
-         + (r->job.holds ? marked_flow_memory(r->job.n_threads, r->chunks.records_size) : 0)
          + spilling + output_memory(&use->output, r);
 }
 

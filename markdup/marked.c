@@ -50,17 +50,21 @@ static int open_input(struct marked *m)
     return 0;
 }
 
-struct memory_rings marked_rings(const struct engine_opts *opts)
+size_t marked_overhead(const void *none, const struct memory_rings *rings)
 {
-    struct memory_rings rings = engine_memory_rings(opts, &opts->in, MEMORY_AT_ONCE, true);
-    rings.job.holds = true;
-    return rings;
+    (void)none;
+    return marked_flow_memory(rings->job.n_threads, rings->chunks.records_size);
+}
+
+static void divide_memory(struct marked *m, const struct markdup_opts *opts)
+{
+    m->opts = opts;
+    m->rings = engine_memory_rings(&opts->common, &opts->common.in, MEMORY_AT_ONCE, true);
 }
 
 int marked_look(struct marked *m, const struct markdup_opts *opts)
 {
-    m->opts = opts;
-    m->rings = marked_rings(&opts->common);
+    divide_memory(m, opts);
     return open_input(m);
 }
 
@@ -80,7 +84,9 @@ static int open_marking(struct marked *m)
 {
     const struct engine_opts *o = common(m);
     struct memory_plan plan;
-    if (engine_memory_plan(&plan, &m->rings, o, &m->in, written_use(&o->out, m->sam, &m->rings), m->d->engine.latch) < 0
+    struct output_use output = written_use(&o->out, m->sam, &m->rings);
+    output.more = marked_overhead;
+    if (engine_memory_plan(&plan, &m->rings, o, &m->in, output, m->d->engine.latch) < 0
         || (m->in.each->header.is_broken && written_keep_header(&m->d->out, &m->in.each->header, false) < 0)
         || written_prepare(&m->d->out, m->sam, inputs_held(&m->in, m->sam, false), NULL) < 0)
         return -1;
@@ -98,8 +104,7 @@ static int open_marking(struct marked *m)
 
 int marked_open(struct marked *m, const struct markdup_opts *opts)
 {
-    m->opts = opts;
-    m->rings = marked_rings(&opts->common);
+    divide_memory(m, opts);
     return driver_open(m->d, &opts->common, &m->rings) < 0 || open_input(m) < 0 ? -1 : open_marking(m);
 }
 

@@ -10,8 +10,8 @@
  * The main thread hands the work out and takes it back in order (merge/merged.h). Only the chunks that are read ahead
  * and the slices that are being merged are in memory. If a record is out of order, a warning says so, and the main
  * thread merges the rest alone (sort/greedy_merge.h). */
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "merge/bam_merge.h"
 #include "base/engine.h"
 #include "base/clocks.h"
@@ -69,19 +69,19 @@ int bam_merge(const struct merge_opts *opts)
     return finish(&m);
 }
 
-int bam_merge_for_sort(const struct engine_opts *opts, struct driver *d)
+int bam_merge_for_sort(const struct engine_opts *opts, struct driver *d, char *why)
 {
     struct merged m = {.d = d};
     const struct merge_opts merge = {.common = *opts, .sorts = true};
-    const char *why = merged_copies_none(&merge);
-    d->report.copied = (struct report_copied){.asked = true, .why = why ? why : d->why_sorted};
-    if (why)
+    const char *none = merged_copies_none(&merge);
+    d->report.copied = (struct report_copied){.asked = true, .why = none ? none : why};
+    if (none)
         return -1;
     if (merged_open(&m, &merge) == 0)
         driver_run(d, opts, &m.inputs.in, work, &m);
     if (!m.gave_up || out_file_take_back(&d->out.data) < 0)
         return finish(&m);
     merged_finish(&m);
-    snprintf(d->why_sorted, sizeof d->why_sorted, "%s", d->engine.latch->message);
+    memcpy(why, d->engine.latch->message, sizeof d->engine.latch->message);
     return driver_begin_again(d, opts) < 0 ? driver_end(d, 0) : -1;
 }

@@ -35,9 +35,9 @@ static bool all_are_files(const struct input_request *in)
 const char *merged_copies_none(const struct merge_opts *opts)
 {
     const struct engine_opts *o = &opts->common;
-    const char *none = record_sink_form(&o->out) != SINK_BAM || o->out.level == 0 ? "the output is not compressed BAM"
-                     : o->in.n > UINT16_MAX ? "the inputs are too many"
-                     : opts->region || opts->bed ? "-R and -L leave records out" : NULL;
+    const char *none = engine_memory_copies_none(o);
+    if (!none && (opts->region || opts->bed))
+        none = "-R and -L leave records out";
     if (none || !opts->sorts)
         return none;
     return o->order.by == SORT_MINHASH ? "-M changes records"

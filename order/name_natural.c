@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <string.h>
 #include "order/name_natural.h"
 
 /* Compares the runs of digits at *a and *b and moves both pointers past them. */
@@ -37,11 +36,18 @@ int name_natural_prefix(const char *a, const char *b, const char **rest)
     return 0;
 }
 
+/* Equal bytes at the beginning are equal tokens, except the run of digits that the first different byte may belong to.
+ * Names of one flow cell differ only near their ends. */
 int name_natural_compare(const char *a, const char *b)
 {
-    const char *rest;
-    if (strcmp(a, b) == 0)
+    size_t same = 0;
+    while (a[same] && a[same] == b[same])
+        same++;
+    if (a[same] == b[same])
         return 0;
-    int order = name_natural_prefix(a, b, &rest);
+    while (same > 0 && natural_digit(a[same - 1]))
+        same--;
+    const char *rest;
+    int order = name_natural_prefix(a + same, b + same, &rest);
     return order ? order : -(*rest != 0);
 }

@@ -397,6 +397,8 @@ MUTANTS = [
     ("add_slab", "pool->n_room = SLAB - 1;", "pool->n_room = SLAB;", ["unit_dup_sets"], "no small object lies beyond its slab"),
     ("limits_memory", " : 0) + MEMORY_OVERHEAD;", " : 0);", ["unit_machine"], "a limit on addresses leaves what the plan needs besides"),
     ("chunks_in", "job->copies ? 5 : 3", "3", ["unit_memory_plan"], "kept blocks have their share of an input's memory"),
+    ("name_natural_compare", "while (same > 0 && natural_digit(a[same - 1]))\n        same--;", ";", ["unit_sort_key"],
+     "names are compared from the beginning of a number, not from its first different digit"),
     ("text_word", "length / WORD + 1", "(length + WORD - 1) / WORD", ["unit_sort_key"], "a text of whole words ends in a word of zeros"),
     ("number_bits", "    v += 0.0;\n", "", ["unit_sort_key"], "-0 is 0"),
     ("all_full", "n <= room ?", "0 ?", [SPILL + "test_full_disk_is_told_without_place_and_numbers[t1-file]"],
@@ -543,6 +545,8 @@ MUTANTS = [
      [MPI_WHOLE + "test_what_comes_before_a_pipe_comes_after_it"], "inputs before a pipe are rank 0's"),
     ("choose_part", "        while (starts[f->reader + 1] == starts[f->reader])\n            f->reader++;\n", "",
      [MPI_WHOLE + "test_ties_with_inputs_that_are_cut_change_places"], "a file that is not cut is read where it lies among the inputs"),
+    ("sort_part", "    inputs_end(&s->a.in); ", "", [MPI_WHOLE + "test_second_sort_begins_with_the_inputs_closed[bam]"],
+     "the memory that reads the input is for the second sort"),
     ("share_files", "        skip -= shared ? (int64_t)(files[i].size - data_of(&files[i])) : 0;\n", "",
      [MPI_INPUT + "test_ties_of_several_inputs_change_places"], "inputs lie one behind the other"),
 

@@ -5,12 +5,17 @@ same as one process.
 Skipped without mpicc and mpirun.
 """
 
+import contextlib
 import functools
 import gzip
 import json
+import os
+import pathlib
 import re
+import shutil
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -201,6 +206,34 @@ def test_decoding_cram_takes_memory_of_the_second_sort(programs, desk, gen_bam):
     rank, = json.loads((desk / "r.json").read_text())["ranks"]
     assert rank["temporary_bytes"] > 0
     assert rank["peak_rss"] <= (16 + 64) << 20, rank
+
+
+def files_in(folder, program):
+    """The names of the files in the folder that each process of the program has open."""
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (process / "exe").resolve() == program.resolve():
+                paths = [os.readlink(fd) for fd in (process / "fd").iterdir()]
+                yield {os.path.basename(path) for path in paths if os.path.dirname(path) == str(folder)}
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/exe"), reason="no /proc here")
+@pytest.mark.parametrize("form", ["bam", "cram"])
+def test_second_sort_begins_with_the_inputs_closed(programs, desk, gen_bam, form):
+    """The reader's memory is for the second sort, which is seen by its files: runs and output, besides the first runs."""
+    import pysam
+    source = pathlib.Path(gen_bam("--size", "40M", "--level", "1"))
+    if form == "cram":
+        pysam.view("-C", "--output-fmt-option", "no_ref=1", "-o", str(desk / "in"), str(source), catch_stdout=False)
+    else:
+        shutil.copy(source, desk / "in")
+    job = launch(programs[KINDS[0]], KINDS[0], 2, ["-m", "8M", "-T", desk / "tmp", "-o", desk / "out.bam", desk / "in"])
+    seen = []
+    while job.poll() is None:
+        seen += [files for files in files_in(desk, programs[KINDS[0]]) if len(files - {"in"}) > 1]
+        time.sleep(.01)
+    assert job.returncode == 0, job.stderr.read()
+    assert seen and not any("in" in files for files in seen)
 
 
 def test_input_that_is_not_there_is_waited_for(programs, desk):

@@ -51,7 +51,7 @@ static void for_all(check_fn *check)
                     for (size_t h = 0; h < N_OF(headers); h++) {
                         size_t waiting = h % 2 ? inputs[i] - 1 : 0;
                         struct memory_job job = {budgets[b] + ALLOWANCE, threads[t], levels[l], inputs[i], 0,
-                                                 SINK_BAM, 0, waiting, false, false, false, false};
+                                                 SINK_BAM, 0, waiting, false, false, false};
                         struct memory_use use = {.header = headers[h]};
                         struct memory_plan plan = plan_of(&job, &use);
                         check(&use, &plan);
@@ -220,7 +220,7 @@ static void test_more_budget_never_gives_smaller_arenas(void **state)
             size_t last = 0, step = 3 * MIB;
             for (uint64_t budget = MIB; budget < 8 * GIB; budget += step, step += step / 16) {
                 struct memory_job job = {budget + ALLOWANCE, threads[t], BGZF_LEVEL_DEFAULT, inputs[i], 0,
-                                         SINK_BAM, 0, 0, false, false, false, false};
+                                         SINK_BAM, 0, 0, false, false, false};
                 struct memory_use use = {.header = 1000};
                 struct memory_plan plan = plan_of(&job, &use);
                 if (plan.arena_size + plan.arena_size / 8 < last)
@@ -238,7 +238,7 @@ static void test_budgets_beyond_all_memory_do_not_overflow(void **state)
     for (size_t b = 0; b < N_OF(huge); b++)
         for (size_t t = 0; t < N_OF(threads); t++) {
             struct memory_job job = {huge[b], threads[t], BGZF_LEVEL_DEFAULT, 1, 0,
-                                         SINK_BAM, 0, 0, false, false, false, false};
+                                         SINK_BAM, 0, 0, false, false, false};
             struct memory_use use = {0};
             struct memory_plan plan = plan_of(&job, &use);
             assert_in_range(plan.arena_size, (uint64_t)1 << 37, BAM_ARENA_MAX);  /* places must fit into keys */
@@ -258,7 +258,7 @@ static void test_plan_takes_more_than_all_there_is(void **state)
     for (size_t t = 0; t < N_OF(threads); t++)
         for (size_t u = 0; u < N_OF(uses); u++) {
             struct memory_job job = {0, threads[t], BGZF_LEVEL_DEFAULT, 1, 0,
-                                         SINK_BAM, 0, 0, false, false, false, false};
+                                         SINK_BAM, 0, 0, false, false, false};
             uint64_t least = (32 + 8 * (uint64_t)threads[t]) * MIB + 16 * uses[u].header + 512 * uses[u].references
                            + use_of_output(&uses[u].output, GIB);
             for (uint64_t all = MIB; all < 4 * GIB; all += all / MIB / 16 * MIB + MIB) {
@@ -286,7 +286,7 @@ static void test_merge_takes_more_than_is_said_to_be_enough(void **state)
         for (size_t t = 0; t < N_OF(threads); t += 2)
             for (size_t b = 0; b < N_OF(budgets); b++) {
                 struct memory_job job = {budgets[b], threads[t], BGZF_LEVEL_DEFAULT, merged[i], 0,
-                                         SINK_BAM, 0, merged[i] - 1, true, false, t > 0, false};
+                                         SINK_BAM, 0, merged[i] - 1, true, t > 0, false};
                 struct memory_use use = {.header = 5000, .n_chunked = merged[i]};
                 struct memory_plan plan = plan_of(&job, &use);
                 uint64_t takes = memory_plan_takes(&plan), enough = memory_plan_enough(&job, &use);
@@ -336,7 +336,7 @@ static void test_arena_size_of_the_environment(void **state)
             snprintf(text, sizeof text, "%zu", sizes[i]);
             setenv("SAMTOOLS_OMP_ARENA", text, 1);
             struct memory_job job = {768 * MIB + ALLOWANCE, threads[t], BGZF_LEVEL_DEFAULT, 1, 0,
-                                         SINK_BAM, 0, 0, false, false, false, false};
+                                         SINK_BAM, 0, 0, false, false, false};
             struct memory_use use = {0};
             struct memory_plan plan = plan_of(&job, &use);
             unsetenv("SAMTOOLS_OMP_ARENA");
@@ -391,7 +391,7 @@ static void test_huge_header_changes_rings_that_are_open(void **state)
         for (size_t t = 0; t < N_OF(threads); t++)
             for (size_t i = 0; i < N_OF(inputs); i++) {
                 struct memory_job job = {budgets[b] + ALLOWANCE, threads[t], BGZF_LEVEL_DEFAULT, inputs[i], 0,
-                                         SINK_BAM, 0, 0, false, false, false, false};
+                                         SINK_BAM, 0, 0, false, false, false};
                 struct memory_rings rings = memory_plan_rings(&job);
                 struct memory_plan little = memory_plan_make(&rings, &none), plan = memory_plan_make(&rings, &much);
                 assert_rings_equal(&plan.rings, &rings);
@@ -407,7 +407,7 @@ static void test_libraries_take_memory_that_is_not_there(void **state)
     static const struct memory_use none = {0};
     for (size_t b = 0; b < N_OF(budgets); b++) {
         struct memory_job job = {budgets[b] + ALLOWANCE, 1, BGZF_LEVEL_DEFAULT, 1, 0,
-                                         SINK_BAM, 0, 0, false, false, false, false};
+                                         SINK_BAM, 0, 0, false, false, false};
         struct memory_plan plain = plan_of(&job, &none);
         job.program = 3 * MIB;
         struct memory_plan small = plan_of(&job, &none);
@@ -442,7 +442,7 @@ static void test_several_cram_files_take_more_than_there_is(void **state)
             for (size_t i = 0; i < N_OF(inputs); i++)
                 for (size_t k = 0; k < N_OF(spaces); k++) {
                     struct memory_job job = {budgets[b] + ALLOWANCE, threads[t], BGZF_LEVEL_DEFAULT, inputs[i],
-                                             spaces[k], SINK_HTSLIB, 0, inputs[i] - 1, false, false, false, false};
+                                             spaces[k], SINK_HTSLIB, 0, inputs[i] - 1, false, false, false};
                     struct memory_rings rings = memory_plan_rings(&job);
                     struct memory_use use = {.htslib = htslib_takes(&rings)};
                     struct memory_plan plan = memory_plan_make(&rings, &use);
