@@ -52,6 +52,16 @@ static struct chunk *chunk_of(const struct chunk_reader *r, uint64_t number)
     return &r->chunks[number % r->opt.in.use.n_chunks];
 }
 
+/* Frees the memory for a chunk's own bytes. */
+static void drop_bytes(struct chunk *c)
+{
+    free(c->bytes);
+    free(c->blocks);
+    free(c->kept);
+    c->bytes = c->kept = NULL;
+    c->blocks = NULL;
+}
+
 static void make_records(void *reader, uint32_t number)
 {
     const struct chunk_reader *r = reader;
@@ -67,6 +77,8 @@ static void make_records(void *reader, uint32_t number)
     r->opt.make(r->opt.arg, number, c);
     if (c->span.users)
         slice_span_release(&c->span);
+    if (c->is_last)                              /* at the end the main thread would free all of them alone */
+        drop_bytes(c);
     clocks_records(r->opt.in.engine->clocks, c->n);
     clocks_leave(r->opt.in.engine->clocks, before, size);
 }
@@ -125,6 +137,7 @@ static int close_chunk(struct chunk_reader *r)
     c->begin = cut.begin;
     c->end = cut.end;
     c->last_block = r->last_block;
+    c->is_last = r->at_end && reads_blocks(r) && !r->opt.borrower;
     r->counts.seen += cut.n;
     if (carry_on(r, c->bytes, c->begin) < 0)
         return -1;
@@ -612,11 +625,9 @@ static void free_buffers(struct chunk_reader *r)
     for (uint32_t i = 0; r->chunks && i < r->opt.in.use.n_chunks; i++) {
         struct chunk *c = &r->chunks[i];
         if (!c->span.users)
-            free(c->bytes);
+            drop_bytes(c);
         free(c->head.p);
         record_slice_free(&c->made);
-        free(c->blocks);
-        free(c->kept);
     }
     slice_feed_close(&r->feed);
     free(r->chunks);

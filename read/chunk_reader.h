@@ -37,6 +37,7 @@ struct chunk {
     struct slice_span span;      /* the span that `bytes` point into, until the records are made: records of another
                                   * producer or, without a slice, text of the window. No users: the bytes are the
                                   * chunk's own */
+    bool is_last;                /* no more bytes will come; the main thread sets it before READY */
     size_t filled;               /* bytes handed out; main thread only, as is the next field */
     size_t arrived;              /* bytes that have been inflated */
     struct byte_buffer head;     /* the unit that began in an earlier chunk, if any */
