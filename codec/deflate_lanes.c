@@ -18,7 +18,7 @@ enum {
     COST_MAX = 0xf000,
     GAP_COST = 4096,              /* added to the costs of positions after a gap: only the match across it goes there */
     GAP_LEN = 0x4000,             /* length of a match across a gap; no match that is found is as long */
-    SAMPLES = 21,                 /* one in this many bytes of the block is counted for the first prices */
+    SAMPLES = 127,                /* one in this many bytes of the block is counted for the first prices */
 };
 _Static_assert(LANE_CHUNK >= ALL_SEEN && LANE_CHUNK == 32, "chunks are turned 32 steps at once");
 _Static_assert(LANE_WARM % LANE_CHUNK == 0, "a lane is whole chunks");
@@ -40,12 +40,9 @@ static uint32_t price_of(uint32_t count, uint32_t log2_all)
     return min_u32(max_u32(bits, PRICE), PRICE_MAX);
 }
 
-/* This is added to each count of a length or distance, since one that is rare so far may still come. */
-enum { USUAL = 16 };
-
 static uint32_t length_price(const struct lanes *l, uint32_t len, uint32_t log2_all)
 {
-    return price_of(l->lengths[len_symbol(len) - 257] + USUAL, log2_all) + PRICE * len_extra_bits(len);
+    return price_of(l->lengths[len_symbol(len) - 257], log2_all) + PRICE * len_extra_bits(len);
 }
 
 static void make_prices(struct lanes *l)
@@ -54,9 +51,9 @@ static void make_prices(struct lanes *l)
     for (uint32_t i = 0; i < 256; i++)
         all += l->literals[i];
     for (uint32_t i = 0; i < 29; i++)
-        all += l->lengths[i] + USUAL;
+        all += l->lengths[i];
     for (uint32_t i = 0; i < 16; i++)
-        matches += l->distances[i] + USUAL;
+        matches += l->distances[i];
     all = log2_of(all);
     matches = log2_of(matches);
     for (uint32_t k = 0; k < 16; k++) {            /* the mean of 16 literals, by how often each comes */
@@ -74,27 +71,21 @@ static void make_prices(struct lanes *l)
     for (uint32_t k = 1; k < 16; k++)
         l->price.longer[k] = (uint8_t)length_price(l, min_u32(16 * k + 8, 250), all);
     for (uint32_t i = 0; i < 16; i++)
-        l->price.distance[i] = (uint8_t)(price_of(l->distances[i] + USUAL, matches) + PRICE * i);
+        l->price.distance[i] = (uint8_t)(price_of(l->distances[i], matches) + PRICE * i);
 }
 
-static void forget_counts(struct lanes *l)
+/* Begins the counts, before anything was parsed: literals come as often as in a sample of the block, as many matches
+ * are assumed, and all lengths and distances are equally frequent. These counts stay, since a length or distance that
+ * is rare so far may still come. */
+static void guess_counts(struct lanes *l, const uint8_t *in, uint32_t n)
 {
     memset(l->literals, 0, sizeof l->literals);
-    memset(l->lengths, 0, sizeof l->lengths);
-    memset(l->distances, 0, sizeof l->distances);
-}
-
-/* Makes prices before anything was counted. Literals come as often as in a sample of the block, as many matches are
- * assumed, and all lengths and distances are equally frequent. */
-static void guess_prices(struct lanes *l, const uint8_t *in, uint32_t n)
-{
-    forget_counts(l);
     for (uint32_t i = 0; i < n; i += SAMPLES)
         l->literals[in[i]]++;
     for (uint32_t i = 0; i < 29; i++)
-        l->lengths[i] = n / SAMPLES / 29;
-    make_prices(l);
-    forget_counts(l);
+        l->lengths[i] = n / SAMPLES / 29 + 1;
+    for (uint32_t i = 0; i < 16; i++)
+        l->distances[i] = n / SAMPLES / 16 + 1;
 }
 
 /* Counts the symbols of the segments from `segment` on. */
@@ -589,18 +580,17 @@ INLINE void parse_parts(struct deflate_parse *d, struct parse *p, bool newer, ch
     struct part part;
     memset(l->of_4, 0, sizeof l->of_4);
     memset(l->of_10, 0, sizeof l->of_10);
-    guess_prices(l, p->in, p->n);
+    guess_counts(l, p->in, p->n);
     for (uint32_t begin = 1, end; begin < p->last; begin = end) {
         uint32_t first = begin / SEGMENT, segments = (p->last + SEGMENT - 1) / SEGMENT - first, known = d->n_segments;
         uint32_t parts = (segments * SEGMENT + LANES_PART - 1) / LANES_PART;
         end = min_u32(p->last, (first + (segments + parts - 1) / parts) * SEGMENT);
+        make_prices(l);
         set_part(l, p, begin, end, probe(l, p, begin, end, newer), &part);
         choose(l, &part);
         emit(d, p, l, &part, end, agree);
-        if (end < p->last) {
+        if (end < p->last)
             count_segments(l, d, known);
-            make_prices(l);
-        }
     }
 }
 
