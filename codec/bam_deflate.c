@@ -40,7 +40,6 @@ struct bam_deflate {
     bool newer;                   /* the CPU has what NEWER_AVX2 names */
     struct deflate_parse parse;
     /* blocks */
-    uint16_t lit_freq[MAX_SEGMENTS][256];
     struct block block[MAX_SEGMENTS + 1];          /* by their first segments */
     uint8_t first[MAX_SEGMENTS + 1];               /* segments of the blocks, then the number of all segments */
     uint32_t n_blocks;
@@ -73,24 +72,6 @@ static void parse(struct bam_deflate *b, const uint8_t *in, uint32_t n)
 
 /* ---------------------------------------------------------------- blocks */
 
-/* Counts the literals of each segment. There are two tables, since in one table equal neighbours would wait for each
- * other's counter. */
-static void count_segments(struct bam_deflate *d)
-{
-    for (uint32_t g = 0; g < d->parse.n_segments; g++) {
-        uint16_t freq[2][256] = {0};
-        uint32_t i = d->parse.mark[g].lit, end = d->parse.mark[g + 1].lit;
-        for (; i + 2 <= end; i += 2) {
-            freq[0][d->parse.lit[i]]++;
-            freq[1][d->parse.lit[i + 1]]++;
-        }
-        if (i < end)
-            freq[0][d->parse.lit[i]]++;
-        for (i = 0; i < 256; i++)
-            d->lit_freq[g][i] = (uint16_t)(freq[0][i] + freq[1][i]);
-    }
-}
-
 /* Returns n log2(n) in 1/256 bit. */
 static uint32_t n_log2_n(uint32_t n) { return n < 2 ? 0 : n * log2_256(n); }
 
@@ -110,7 +91,7 @@ static void classify(const struct bam_deflate *d, uint32_t g, uint16_t *count)
     for (int c = 0; c < N_CLASSES - 1; c++) {
         count[c] = 0;
         for (int i = 0; i < 8; i++)
-            count[c] = (uint16_t)(count[c] + d->lit_freq[g][8 * c + i]);
+            count[c] = (uint16_t)(count[c] + d->parse.lit_freq[g][8 * c + i]);
     }
     count[N_CLASSES - 1] = (uint16_t)(d->parse.mark[g + 1].seq - d->parse.mark[g].seq);
 }
@@ -169,7 +150,7 @@ static void count_symbols(struct bam_deflate *d, uint32_t from, uint32_t to)
     memset(d->dist_freq, 0, sizeof d->dist_freq);
     for (uint32_t g = from; g < to; g++)
         for (int i = 0; i < 256; i++)
-            d->litlen_freq[i] += d->lit_freq[g][i];
+            d->litlen_freq[i] += d->parse.lit_freq[g][i];
     d->litlen_freq[END_OF_BLOCK] = 1;
     for (uint32_t i = d->parse.mark[from].seq; i < d->parse.mark[to].seq; i++)
         if (d->parse.seq[i].len) {
@@ -319,7 +300,6 @@ size_t bam_deflate(struct bam_deflate *d, const uint8_t *in, size_t n, uint8_t *
     struct bits b = {.out = out};
     size_t room = cap < n + BAM_DEFLATE_STORED ? cap : n + BAM_DEFLATE_STORED;
     parse(d, in, (uint32_t)n);
-    count_segments(d);
     make_blocks(d);
     for (uint32_t k = 0; k < d->n_blocks; k++) {
         struct huffman_header h;

@@ -18,10 +18,11 @@ enum {
     COST_MAX = 0xf000,
     GAP_COST = 4096,              /* added to the costs of positions after a gap: only the match across it goes there */
     GAP_LEN = 0x4000,             /* length of a match across a gap; no match that is found is as long */
-    SAMPLES = 21,                 /* one in this many bytes of the block is counted for the first prices */
+    SAMPLES = 127,                /* one in this many bytes of the block is counted for the first prices */
 };
-_Static_assert(LANE_CHUNK >= ALL_SEEN && LANE_CHUNK % 16 == 0, "chunks are turned 16 rows at once");
+_Static_assert(LANE_CHUNK >= ALL_SEEN && LANE_CHUNK == 32, "chunks are turned 32 steps at once");
 _Static_assert(LANE_WARM % LANE_CHUNK == 0, "a lane is whole chunks");
+_Static_assert(LANES_PART % SEGMENT == 0, "a part is whole segments");
 _Static_assert((int)GAP_LEN > (int)FOUND_MAX && GAP_LEN + LANE_STEPS + LANE_WARM <= INT16_MAX,
                "lengths are compared with a sign");
 _Static_assert((int)FOUND_MAX < (int)LANE_COSTS, "costs at the ends of matches are kept");
@@ -39,12 +40,9 @@ static uint32_t price_of(uint32_t count, uint32_t log2_all)
     return min_u32(max_u32(bits, PRICE), PRICE_MAX);
 }
 
-/* This is added to each count of a length or distance, since one that is rare so far may still come. */
-enum { USUAL = 16 };
-
 static uint32_t length_price(const struct lanes *l, uint32_t len, uint32_t log2_all)
 {
-    return price_of(l->lengths[len_symbol(len) - 257] + USUAL, log2_all) + PRICE * len_extra_bits(len);
+    return price_of(l->lengths[len_symbol(len) - 257], log2_all) + PRICE * len_extra_bits(len);
 }
 
 static void make_prices(struct lanes *l)
@@ -53,9 +51,9 @@ static void make_prices(struct lanes *l)
     for (uint32_t i = 0; i < 256; i++)
         all += l->literals[i];
     for (uint32_t i = 0; i < 29; i++)
-        all += l->lengths[i] + USUAL;
+        all += l->lengths[i];
     for (uint32_t i = 0; i < 16; i++)
-        matches += l->distances[i] + USUAL;
+        matches += l->distances[i];
     all = log2_of(all);
     matches = log2_of(matches);
     for (uint32_t k = 0; k < 16; k++) {            /* the mean of 16 literals, by how often each comes */
@@ -73,35 +71,30 @@ static void make_prices(struct lanes *l)
     for (uint32_t k = 1; k < 16; k++)
         l->price.longer[k] = (uint8_t)length_price(l, min_u32(16 * k + 8, 250), all);
     for (uint32_t i = 0; i < 16; i++)
-        l->price.distance[i] = (uint8_t)(price_of(l->distances[i] + USUAL, matches) + PRICE * i);
+        l->price.distance[i] = (uint8_t)(price_of(l->distances[i], matches) + PRICE * i);
 }
 
-static void forget_counts(struct lanes *l)
+/* Begins the counts, before anything was parsed: literals come as often as in a sample of the block, as many matches
+ * are assumed, and all lengths and distances are equally frequent. These counts stay, since a length or distance that
+ * is rare so far may still come. */
+static void guess_counts(struct lanes *l, const uint8_t *in, uint32_t n)
 {
     memset(l->literals, 0, sizeof l->literals);
-    memset(l->lengths, 0, sizeof l->lengths);
-    memset(l->distances, 0, sizeof l->distances);
-}
-
-/* Makes prices before anything was counted. Literals come as often as in a sample of the block, as many matches are
- * assumed, and all lengths and distances are equally frequent. */
-static void guess_prices(struct lanes *l, const uint8_t *in, uint32_t n)
-{
-    forget_counts(l);
     for (uint32_t i = 0; i < n; i += SAMPLES)
         l->literals[in[i]]++;
     for (uint32_t i = 0; i < 29; i++)
-        l->lengths[i] = n / SAMPLES / 29;
-    make_prices(l);
-    forget_counts(l);
+        l->lengths[i] = n / SAMPLES / 29 + 1;
+    for (uint32_t i = 0; i < 16; i++)
+        l->distances[i] = n / SAMPLES / 16 + 1;
 }
 
-/* Counts the symbols from sequence `seq` and literal `lit` on. */
-static void count_put(struct lanes *l, const struct deflate_parse *d, uint32_t seq, uint32_t lit)
+/* Counts the symbols of the segments from `segment` on. */
+static void count_segments(struct lanes *l, const struct deflate_parse *d, uint32_t segment)
 {
-    for (uint32_t i = lit; i < d->n_lits; i++)
-        l->literals[d->lit[i]]++;
-    for (uint32_t i = seq; i < d->n_seqs; i++) {
+    for (uint32_t g = segment; g < d->n_segments; g++)
+        for (uint32_t i = 0; i < 256; i++)
+            l->literals[i] += d->lit_freq[g][i];
+    for (uint32_t i = d->mark[segment].seq; i < d->mark[d->n_segments].seq; i++) {
         uint32_t sym = d->seq[i].dist_sym;
         if (d->seq[i].len == 0)                    /* literals before the end of a segment */
             continue;
@@ -253,29 +246,35 @@ static void choose_older(struct lanes *l, const struct part *part)
 }
 
 #ifdef __x86_64__
-/* Transposes a square: dst[k][i] = src[i][k]. It has n rows of n elements, and a row is 16 bytes. row and dst_row are
- * the bytes from one row's beginning to the next. Each round interleaves the rows of both halves. */
-NEWER_AVX2 INLINE void turn(const void *src, size_t row, void *dst, size_t dst_row, int n)
+/* Transposes two squares at once: dst[k][i] = src[i][k]. Each has n rows of n elements, and a row is 16 bytes. row and
+ * dst_row are the bytes from one row's beginning to the next; other and dst_other those from the first square to the
+ * second. Each round interleaves the rows of both halves. */
+NEWER_AVX2 INLINE void turn(const uint8_t *src, size_t row, size_t other, uint8_t *dst, size_t dst_row,
+                            size_t dst_other, int n)
 {
-    __m128i a[16], b[16];
+    __m256i a[16], b[16];
     UNROLL(16)
-    for (int i = 0; i < n; i++)
-        a[i] = _mm_loadu_si128((const void *)((const uint8_t *)src + (size_t)i * row));
+    for (int i = 0; i < n; i++, src += row)
+        a[i] = other == 16 ? _mm256_loadu_si256((const void *)src)
+                           : _mm256_loadu2_m128i((const void *)(src + other), (const void *)src);
     UNROLL(4)
     for (int round = 1; round < n; round *= 2) {
         UNROLL(8)
         for (int i = 0; i < n / 2; i++) {
-            __m128i x = a[i], y = a[i + n / 2];
-            b[2 * i] = n == 16 ? _mm_unpacklo_epi8(x, y) : _mm_unpacklo_epi16(x, y);
-            b[2 * i + 1] = n == 16 ? _mm_unpackhi_epi8(x, y) : _mm_unpackhi_epi16(x, y);
+            __m256i x = a[i], y = a[i + n / 2];
+            b[2 * i] = n == 16 ? _mm256_unpacklo_epi8(x, y) : _mm256_unpacklo_epi16(x, y);
+            b[2 * i + 1] = n == 16 ? _mm256_unpackhi_epi8(x, y) : _mm256_unpackhi_epi16(x, y);
         }
         UNROLL(16)
         for (int i = 0; i < n; i++)
             a[i] = b[i];
     }
     UNROLL(16)
-    for (int i = 0; i < n; i++)
-        _mm_storeu_si128((void *)((uint8_t *)dst + (size_t)i * dst_row), a[i]);
+    for (int i = 0; i < n; i++, dst += dst_row)
+        if (dst_other == 16)
+            _mm256_storeu_si256((void *)dst, a[i]);
+        else
+            _mm256_storeu2_m128i((void *)(dst + dst_other), (void *)dst, a[i]);
 }
 
 /* A chunk of all lanes, ordered by step. */
@@ -299,14 +298,13 @@ struct wide {
 NEWER_AVX2 static inline void turn_chunk(struct lanes *l, const struct part *part, struct chunk *c, uint32_t first)
 {
     size_t steps = part->steps;
+    turn(l->len + first, steps, 16, c->len, LANES, 16 * LANES, 16);
+    turn(l->bytes + 1 + first, steps, 16, c->byte + LANES, LANES, 16 * LANES, 16);
     UNROLL(1)
-    for (uint32_t k = 0; k < LANE_CHUNK; k += 16) {
-        turn(l->len + first + k, steps, c->len + 16 * k, 16, 16);
-        turn(l->bytes + 1 + first + k, steps, c->byte + 16 * (k + 1), 16, 16);
-        for (uint32_t h = k; h < k + 16; h += 8) {
-            turn(l->found + first + h, 2 * steps, c->found + 16 * h, 2 * LANES, 8);
-            turn(l->found + first + h + 8 * steps, 2 * steps, c->found + 16 * h + 8, 2 * LANES, 8);
-        }
+    for (uint32_t k = 0; k < 4; k++) {
+        uint32_t step = k / 2 * 16, lane = k % 2 * 8;
+        turn((const uint8_t *)(l->found + first + step + lane * steps), 2 * steps, 16,
+             (uint8_t *)(c->found + LANES * step + lane), 2 * LANES, 8 * 2 * LANES, 8);
     }
     for (uint32_t k = 0; k < LANES; k++)
         c->byte[k] = l->bytes[first + k * steps];
@@ -499,8 +497,8 @@ NEWER_AVX2 static void choose_newer(struct lanes *l, const struct part *part)
                 s = pass_gaps(l, part, &c, s, i);
         }
         i++;
-        for (uint32_t k = 0; k < LANE_CHUNK && i < part->steps; k += 16)
-            turn(c.chosen + LANES * k, LANES, l->chosen + i + k, part->steps, 16);
+        if (i < part->steps)
+            turn(c.chosen, LANES, 16 * LANES, l->chosen + i, part->steps, 16, 16);
     }
 }
 #else
@@ -516,14 +514,14 @@ INLINE uint32_t emit_places(struct deflate_parse *d, struct parse *p, const stru
 {
     static const uint8_t zeros[64] = {0};
     x = max_u32(p->anchor, x);
-    for (uint32_t lane = (x - base) / part->steps, from = x; from < stop; from = max_u32(x, from + 64)) {
+    uint32_t lane = (x - base) / part->steps, first = base + lane * part->steps;
+    for (uint32_t from = x; from < stop; from = max_u32(x, from + 64)) {
         uint64_t taken = ~agree(l->chosen + (from - base), zeros);
         for (taken &= below(stop - from); taken; taken &= ~below(x - from)) {
             x = from + (uint32_t)__builtin_ctzll(taken);
-            uint32_t i = x - base;
-            while (i >= (lane + 1) * part->steps)
+            for (; x - first >= part->steps; first += part->steps)
                 lane++;
-            uint32_t dist = l->taken[(i - lane * part->steps) * LANES + lane], len = l->chosen[i] + 3u;
+            uint32_t dist = l->taken[(x - first) * LANES + lane], len = l->chosen[x - base] + 3u;
             if (len == ALL_SEEN)
                 len = extend_seen(p, x, dist, MAX_MATCH, agree);
             put_match(d, p, x, len, dist);
@@ -582,16 +580,17 @@ INLINE void parse_parts(struct deflate_parse *d, struct parse *p, bool newer, ch
     struct part part;
     memset(l->of_4, 0, sizeof l->of_4);
     memset(l->of_10, 0, sizeof l->of_10);
-    guess_prices(l, p->in, p->n);
+    guess_counts(l, p->in, p->n);
     for (uint32_t begin = 1, end; begin < p->last; begin = end) {
-        uint32_t left = p->last - begin, parts = (left + LANES_PART - 1) / LANES_PART;
-        uint32_t seqs = d->n_seqs, lits = d->n_lits;
-        end = parts == 1 ? p->last : begin + left / parts;
+        uint32_t first = begin / SEGMENT, segments = (p->last + SEGMENT - 1) / SEGMENT - first, known = d->n_segments;
+        uint32_t parts = (segments * SEGMENT + LANES_PART - 1) / LANES_PART;
+        end = min_u32(p->last, (first + (segments + parts - 1) / parts) * SEGMENT);
+        make_prices(l);
         set_part(l, p, begin, end, probe(l, p, begin, end, newer), &part);
         choose(l, &part);
         emit(d, p, l, &part, end, agree);
-        count_put(l, d, seqs, lits);
-        make_prices(l);
+        if (end < p->last)
+            count_segments(l, d, known);
     }
 }
 

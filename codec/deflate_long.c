@@ -38,9 +38,7 @@ enum {
     /* Where qualities change in small steps, there are matches of a few bytes at every place. Random walks have 1.3 on
      * average, real Nanopore reads 3.6 and more. */
     SMALL_STEP = 2,
-    /* Where one pair of qualities in this many is equal, a literal costs two bits or less. Then a run must be twice as
-     * long (HiFi: 1 to 2 % smaller). */
-    CHEAP_PAIRS = 5,
+    RUN_BITS = 10,                /* what a match of MIN_MATCH bytes at distance 1 costs */
     MAX_QUAL = 93,                /* SAM specification section 1.4 */
     REPEATS_IN = 16384, REPEAT_BITS = 10,
     REPEATED = 64,                /* one group of eight bytes in this many was there before */
@@ -325,11 +323,12 @@ static bool have_small_steps(const struct regions *r, const uint8_t *in)
     return steps < differ * SMALL_STEP;
 }
 
-/* Returns whether one pair of these qualities in CHEAP_PAIRS is equal. */
+/* Returns whether MIN_MATCH of these qualities cost less as literals than as a run. Where one pair in 2^b is equal, a
+ * literal costs b bits. */
 static bool are_cheap(const uint8_t *in, uint32_t n)
 {
     uint32_t pairs, same = same_pairs(in, n, QUAL_SAMPLES, &pairs);
-    return same * CHEAP_PAIRS >= pairs;
+    return MIN_MATCH * (log2_256(pairs | 1) - log2_256(same | 1)) < RUN_BITS * 256;
 }
 
 /* Puts matches of distance 1: those of MIN_MATCH bytes and more, or of twice as many (longer). */

@@ -92,6 +92,7 @@ struct deflate_parse {
     struct seq seq[MAX_SEQS];
     uint8_t lit[PARSE_MAX + 16];               /* copied 16 bytes at a time */
     struct mark mark[MAX_SEGMENTS + 1];
+    uint16_t lit_freq[MAX_SEGMENTS][256];      /* how often each literal comes in a segment */
 };
 _Static_assert(LONG_WAYS * 16 == 64 && SHORT_WAYS * 16 == 32, "positions fill a word");
 
@@ -177,16 +178,25 @@ INLINE void put_literals(struct deflate_parse *d, const uint8_t *in, uint32_t n)
         memcpy(to + i, in + i, 16);
 }
 
+/* The symbols of lengths, minus 256. */
+static const uint8_t len_symbols[MAX_MATCH + 1] = {
+    [3] = 1, [4] = 2, [5] = 3, [6] = 4, [7] = 5, [8] = 6, [9] = 7, [10] = 8, [11 ... 12] = 9, [13 ... 14] = 10,
+    [15 ... 16] = 11, [17 ... 18] = 12, [19 ... 22] = 13, [23 ... 26] = 14, [27 ... 30] = 15, [31 ... 34] = 16,
+    [35 ... 42] = 17, [43 ... 50] = 18, [51 ... 58] = 19, [59 ... 66] = 20, [67 ... 82] = 21, [83 ... 98] = 22,
+    [99 ... 114] = 23, [115 ... 130] = 24, [131 ... 162] = 25, [163 ... 194] = 26, [195 ... 226] = 27,
+    [227 ... 257] = 28, [258] = 29,
+};
+
 /* Puts the bytes before `at` that are in no sequence yet as literals, and a match at `at`. */
 INLINE void put_match(struct deflate_parse *d, struct parse *p, uint32_t at, uint32_t len, uint32_t dist)
 {
     struct seq *s = &d->seq[d->n_seqs++];
-    uint32_t lits = at - p->anchor, len_sym = len_symbol(len), dist_sym = dist_symbol(dist);
+    uint32_t lits = at - p->anchor;
     s->lits = (uint16_t)lits;
     s->len = (uint16_t)len;
     s->dist_rest = (uint16_t)((dist - 1) & ((1u << dist_extra_bits(dist)) - 1));
-    s->len_sym = (uint8_t)(len_sym - 256);
-    s->dist_sym = (uint8_t)dist_sym;
+    s->len_sym = len_symbols[len];
+    s->dist_sym = (uint8_t)dist_symbol(dist);
     put_literals(d, p->in + p->anchor, lits);
     p->anchor = at + len;
 }
@@ -218,10 +228,21 @@ static inline void begin_anew(struct deflate_parse *d, struct parse *p)
     p->at = FIRST;
 }
 
-/* Ends the segment. */
+/* Ends the segment, and counts its literals. There are two tables, since in one table equal neighbours would wait for
+ * each other's counter. */
 static inline void put_mark(struct deflate_parse *d)
 {
-    d->mark[++d->n_segments] = (struct mark){d->n_seqs, d->n_lits};
+    uint16_t freq[2][256] = {0};
+    uint32_t g = d->n_segments++, i = d->mark[g].lit;
+    for (; i + 2 <= d->n_lits; i += 2) {
+        freq[0][d->lit[i]]++;
+        freq[1][d->lit[i + 1]]++;
+    }
+    if (i < d->n_lits)
+        freq[0][d->lit[i]]++;
+    for (i = 0; i < 256; i++)
+        d->lit_freq[g][i] = (uint16_t)(freq[0][i] + freq[1][i]);
+    d->mark[g + 1] = (struct mark){d->n_seqs, d->n_lits};
 }
 
 /* Returns how many of the *pairs pairs of bytes in a sample of in[n], one byte in `stride`, are equal. */

@@ -39,9 +39,19 @@ static inline struct slots slots_of(struct lanes *l, const uint8_t *at)
     return (struct slots){&l->of_4[of_4 >> (32 - BITS_OF_4)], &l->of_10[of_10 >> (32 - BITS_OF_10)]};
 }
 
+/* Puts positions [x, end) into both tables. */
+static void enter_older(struct lanes *l, const uint8_t *in, uint32_t x, uint32_t end)
+{
+    for (; x < end; x++) {
+        struct slots slot = slots_of(l, in + x);
+        *slot.of_4 = *slot.of_10 = (uint16_t)x;
+    }
+}
+
 /* Probes positions [x, x + n). The results go to place i of a part and the places after it. */
 static void probe_older(struct lanes *l, const uint8_t *in, uint32_t x, uint32_t i, uint32_t n)
 {
+    memcpy(l->bytes + 1 + i, in + x, n);
     for (uint32_t k = 0; k < n; k++) {
         uint32_t at = x + k, len_10 = 0;
         struct slots slot = slots_of(l, in + at);
@@ -82,10 +92,10 @@ NEWER_AVX2 static inline __m256i multiply(const uint8_t *in, uint32_t factor)
     return _mm256_mullo_epi32(_mm256_shuffle_epi8(bytes, fours), _mm256_set1_epi32((int)factor));
 }
 
-/* Finds the slots of a span, as slots_of() does. */
-NEWER_AVX2 static inline void find_slots(struct probes *o, const uint8_t *in)
+/* Finds the slots of n positions, at most a span, as slots_of() does. Of the last eight some may be after them. */
+NEWER_AVX2 INLINE void find_slots(struct probes *o, const uint8_t *in, uint32_t n)
 {
-    for (uint32_t k = 0; k < SPAN; k += 8) {
+    for (uint32_t k = 0; k < n; k += 8) {
         __m256i of_4 = multiply(in + k, FACTOR_4);
         __m256i of_8 = _mm256_add_epi32(of_4, multiply(in + k + 4, FACTOR_8));
         __m256i of_10 = _mm256_add_epi32(of_8, multiply(in + k + 6, FACTOR_10));
@@ -100,21 +110,20 @@ NEWER_AVX2 static inline uint16_t same16(__m128i here, const uint8_t *there)
     return (uint16_t)_mm_movemask_epi8(_mm_cmpeq_epi8(here, _mm_loadu_si128((const void *)there)));
 }
 
-/* Finds the candidates of positions x + k and x + k + 1. Only the first of the two looks into the table of ten. */
+/* Finds the candidates of positions x + 2k and x + 2k + 1. Only the first of the two looks into the table of ten. */
 NEWER_AVX2 static inline void find_pair(struct lanes *l, struct probes *o, const uint8_t *in, uint64_t x, uint64_t k)
 {
-    uint64_t slot = o->slot_4[k], slot_10 = o->slot_10[k], next = o->slot_4[k + 1];
-    uint32_t with = l->of_4[slot], with_10 = l->of_10[slot_10], with_next;
-    __m128i here = _mm_loadu_si128((const void *)(in + x + k));
-    l->of_4[slot] = l->of_10[slot_10] = (uint16_t)(x + k);
+    uint64_t slot = o->slot_4[2 * k], slot_10 = o->slot_10[2 * k], next = o->slot_4[2 * k + 1];
+    uint64_t with = l->of_4[slot], with_10 = l->of_10[slot_10], at = x + 2 * k, with_next;
+    __m128i here = _mm_loadu_si128((const void *)(in + at));
+    l->of_4[slot] = l->of_10[slot_10] = (uint16_t)at;
     with_next = l->of_4[next];
-    l->of_4[next] = l->of_10[o->slot_10[k + 1]] = (uint16_t)(x + k + 1);
-    uint32_t same = same16(here, in + with), same_10 = same16(here, in + with_10);
-    same |= (uint32_t)same16(_mm_loadu_si128((const void *)(in + x + k + 1)), in + with_next) << 16;
-    o->with_4[k / 2] = with | with_next << 16;
-    o->same_4[k / 2] = same;
-    o->with_10[k / 2] = with_10;
-    o->same_10[k / 2] = same_10;
+    l->of_4[next] = l->of_10[o->slot_10[2 * k + 1]] = (uint16_t)(at + 1);
+    uint32_t same_next = same16(_mm_loadu_si128((const void *)(in + at + 1)), in + with_next);
+    o->with_4[k] = (uint32_t)(with | with_next << 16);
+    o->with_10[k] = (uint32_t)with_10;
+    o->same_4[k] = same16(here, in + with) | same_next << 16;
+    o->same_10[k] = same16(here, in + with_10);
 }
 
 /* Keeps in each 16-bit number the bits below the lowest bit that is not set. */
@@ -158,12 +167,25 @@ NEWER_AVX2 static inline void keep_longer(struct lanes *l, const struct probes *
 NEWER_AVX2 static void probe_newer(struct lanes *l, const uint8_t *in, uint32_t x, uint32_t i)
 {
     struct probes o;
-    find_slots(&o, in + x);
+    memcpy(l->bytes + 1 + i, in + x, SPAN);
+    find_slots(&o, in + x, SPAN);
     UNROLL(1)
-    for (uint32_t k = 0; k < SPAN; k += 2)
+    for (uint32_t k = 0; k < SPAN / 2; k++)
         find_pair(l, &o, in, x, k);
     keep_longer(l, &o, x, i);
 }
+
+NEWER_AVX2 static void enter_newer(struct lanes *l, const uint8_t *in, uint32_t x, uint32_t end)
+{
+    struct probes o;
+    for (uint32_t n; x < end; x += n) {
+        n = min_u32(end - x, SPAN);
+        find_slots(&o, in + x, n);
+        for (uint32_t k = 0; k < n; k++)
+            l->of_4[o.slot_4[k]] = l->of_10[o.slot_10[k]] = (uint16_t)(x + k);
+    }
+}
+_Static_assert(7 + 6 + 16 <= MARGIN, "what find_slots() loads stays inside the input");
 
 NEWER_AVX2 static inline __m256i found_again(const uint16_t *found)
 {
@@ -186,6 +208,7 @@ NEWER_AVX2 static uint64_t ends_newer(const uint8_t *len, const uint16_t *found)
 }
 #else
 #define probe_newer(l, in, x, i) probe_older(l, in, x, i, SPAN)
+#define enter_newer enter_older
 #define ends_newer ends_older
 #endif
 
@@ -201,16 +224,14 @@ static inline bool is_long(const struct lanes *l, const uint8_t *in, uint32_t x,
 /* Passes the positions after x (place i) that are inside the match of x, up to the match's last position: they are put
  * into the tables, but no sequence begins or ends there. Positions before `known` are in the tables already. Returns
  * how many positions are passed. */
-static uint32_t pass_inside(struct lanes *l, const uint8_t *in, uint32_t x, uint32_t i, uint32_t known, uint32_t end)
+static uint32_t pass_inside(struct lanes *l, const uint8_t *in, uint32_t x, uint32_t i, uint32_t known, uint32_t end,
+                            bool newer)
 {
     uint32_t dist = l->found[i++], len = extend(in + x, in + x - dist, ALL_SEEN, end - x);
     if (len < LEAST_GAP + 2)
         return 0;
     uint32_t last = x + len - 1;
-    for (uint32_t at = known; at <= last; at++) {
-        struct slots slot = slots_of(l, in + at);
-        *slot.of_4 = *slot.of_10 = (uint16_t)at;
-    }
+    (newer ? enter_newer : enter_older)(l, in, known, last + 1);
     l->len[i] = 0;
     l->found[i] = (uint16_t)l->n_gaps;
     l->bytes[1 + i] = in[last];
@@ -221,14 +242,15 @@ static uint32_t pass_inside(struct lanes *l, const uint8_t *in, uint32_t x, uint
 /* Looks for a match that is long at the middle of a probed span, else at its end. Passes the positions inside that
  * match; then *n is the number of the span's places, including the match's last position. Returns how many positions
  * are passed. */
-static inline uint32_t pass_long(struct lanes *l, const uint8_t *in, uint32_t x, uint32_t i, uint32_t end, uint32_t *n)
+static inline uint32_t pass_long(struct lanes *l, const uint8_t *in, uint32_t x, uint32_t i, uint32_t end, uint32_t *n,
+                                 bool newer)
 {
     if (x + SPAN + LEAST_GAP >= end)
         return 0;
     bool middle = is_long(l, in, x + SPAN / 2 - 1, i + SPAN / 2 - 1);
     if (!(middle | is_long(l, in, x + SPAN - 1, i + SPAN - 1)))
         return 0;
-    uint32_t k = middle ? SPAN / 2 : SPAN, passed = pass_inside(l, in, x + k - 1, i + k - 1, x + SPAN, end);
+    uint32_t k = middle ? SPAN / 2 : SPAN, passed = pass_inside(l, in, x + k - 1, i + k - 1, x + SPAN, end, newer);
     if (passed)
         *n = k + 1;
     return passed;
@@ -274,12 +296,11 @@ INLINE uint32_t probe(struct lanes *l, const struct parse *p, uint32_t begin, ui
     l->bytes[0] = p->in[begin - 1];
     for (uint32_t x = begin; x < end;) {
         uint32_t n = min_u32(SPAN, end - x);
-        memcpy(l->bytes + 1 + i, p->in + x, n);
         if (newer && n == SPAN)
             probe_newer(l, p->in, x, i);
         else
             probe_older(l, p->in, x, i, n);
-        x += pass_long(l, p->in, x, i, end, &n);
+        x += pass_long(l, p->in, x, i, end, &n, newer);
         x += n;
         i += n;
     }

@@ -147,7 +147,7 @@ MUTANTS = [
     ("pass_gaps", ", u.of[6][k] = one.cost[0];", ";", ["unit_deflate_lanes"], "so they do behind a gap"),
     ("set_part", "if (k > 0 && i < LANE_WARM)", "if (false)", ["unit_deflate_lanes"], "and where a lane begins before one"),
     ("pass_gap", "bool agrees = s->len &&", "bool agrees = false &&", ["unit_deflate_lanes"], "size where a newer text has the beginning of a copy"),
-    ("pass_inside", "for (uint32_t at = known;", "for (uint32_t at = last;", ["unit_deflate_lanes"], "size where a copy's middle comes again"),
+    ("pass_inside", "(l, in, known, last + 1);", "(l, in, last, last + 1);", ["unit_deflate_lanes"], "size where a copy's middle comes again"),
     ("pass_inside", "if (len < LEAST_GAP + 2)", "if (false)", ["unit_deflate_lanes"], "places that were probed already are not passed"),
     ("emit_gap", "if (len < MIN_MATCH)", "if (len == 0)", ["unit_deflate_lanes"], "the rest of a long match is none if it is short"),
     ("parse_regions", "if (is_much_copied(&copies))", "if (false)", ["unit_deflate_long"], "size of long reads that overlap and differ"),
