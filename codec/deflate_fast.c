@@ -29,9 +29,6 @@ enum {
     /* Last bytes of a name: coordinates, or a UMI. 8: NovaSeq 2 % faster, deep HiSeq 0.3 % and UMIs 1.6 % larger. */
     NAME_TAIL = 16,
     LITERAL_SHARE = 4,            /* a SEQ is looked up by samples if one byte in this many is a literal, or more */
-    /* A match costs this many bits. The cheapest matches pay if five literals cost more, 3.6 bits each: literals of 40
-     * levels cost 3.9 to 4.7, those of real files without runs up to 3.6. */
-    MATCH_BITS = 18,
 };
 
 /* Each long record ends segments: one in SEGMENT bytes of its tags, and one more. */
@@ -43,12 +40,13 @@ INLINE struct effort quick_for(const struct fields *f)
     return (struct effort){.many_literals = (f->qual - f->seq + LITERAL_SHARE - 1) / LITERAL_SHARE};
 }
 
-/* The ways of qualities. NONE: there are none. */
+/* The ways of qualities. NONE: the first records have none. */
 enum way { NONE, RUNS, GREEDY, CHEAPEST };
 
 struct quals {
     enum way way;
     struct cheapest cheapest;
+    struct greedy greedy;
 };
 
 /* The state that a record is compared with. */
@@ -116,8 +114,8 @@ INLINE void match_head(struct deflate_parse *d, struct parse *p, struct history 
 }
 
 /* Matches the qualities [from, to). Those of a copy are matched with those of its read. */
-INLINE void match_quals(struct deflate_parse *d, struct parse *p, const struct history *h, const struct quals *q,
-                        uint32_t from, uint32_t to, bool copy, agree64_fn *agree)
+INLINE void match_quals(struct deflate_parse *d, struct parse *p, const struct quals *q, uint32_t from, uint32_t to,
+                        bool copy, agree64_fn *agree)
 {
     if (copy)
         match_at(d, p, from, to, (const uint32_t[]){1, p->dist}, 2, false, agree);
@@ -126,7 +124,7 @@ INLINE void match_quals(struct deflate_parse *d, struct parse *p, const struct h
     else if (q->way == CHEAPEST)
         match_cheapest(d, p, from, to, &q->cheapest);
     else
-        match_greedily(d, p, from, to, &h->rest, agree);
+        match_greedily(d, p, from, to, &q->greedy, agree);
 }
 
 /* Returns how many of the last bytes of 64 agree, up to 63. */
@@ -141,13 +139,14 @@ struct tail {
 };
 
 /* Finds a record before whose qualities end with the last run here, or with a longer one of up to 63 bytes, and whose
- * tags begin with the same four bytes. So one match stands for the last run and for the first tags. Of several records,
- * the one is taken whose tags agree longest. */
-INLINE struct tail find_tail(const struct parse *p, const struct history *h, const struct fields *f, agree64_fn *agree)
+ * tags begin with the same four bytes. One match then covers the last run and the first tags. Of several records, the
+ * one is taken whose tags agree longest. Where qualities are not matched by runs, there is none. */
+INLINE struct tail find_tail(const struct parse *p, const struct history *h, const struct fields *f, bool copy,
+                             agree64_fn *agree)
 {
     struct tail tail = {f->tags, 0};
     uint32_t to = f->tags, from = max_u32(p->anchor, f->qual), most = MIN_MATCH - 1;
-    if (from >= to || to < 65 || p->n - to < 64)
+    if (copy || h->qual.way != RUNS || from >= to || to < 65 || p->n - to < 64)
         return tail;
     const uint8_t *last = p->in + to - 64;
     uint32_t run = min_u32(last_agreeing(agree(last, last - 1)) + 1, to - from);
@@ -190,7 +189,7 @@ INLINE void match_tags(struct deflate_parse *d, struct parse *p, const struct hi
     match_greedily(d, p, f->tags, oq, &h->rest, agree);
     if (oq == f->end)
         return;
-    match_quals(d, p, h, &h->oq, oq, oq + f->tags - f->qual, false, agree);
+    match_quals(d, p, &h->oq, oq, oq + f->tags - f->qual, false, agree);
     match_greedily(d, p, oq + f->tags - f->qual, f->end, &h->rest, agree);
 }
 
@@ -208,7 +207,9 @@ INLINE void count_quals(struct counts *c, const uint8_t *in, uint32_t n)
     c->all += max_u32(n, 1) - 1;
 }
 
-/* Returns the way of qualities by what they cost as literals of their own. */
+/* Returns the way of qualities by what they cost as literals of their own. The cheapest matches pay where five literals
+ * cost more than a match of five bytes at any distance, 3.7 bits each: literals of 40 levels cost 3.9 to 4.7, those of
+ * real files without runs up to 3.7. */
 static enum way way_of(const struct counts *c)
 {
     uint64_t sum = 0;
@@ -218,7 +219,18 @@ static enum way way_of(const struct counts *c)
         return RUNS;
     for (int i = 0; i < 256; i++)
         sum += c->of[i] ? (uint64_t)c->of[i] * log2_256(c->of[i]) : 0;
-    return 5 * ((uint64_t)c->all * log2_256(c->all) - sum) > (uint64_t)c->all * MATCH_BITS * 256 ? CHEAPEST : GREEDY;
+    uint64_t literals = BIT * 5 * ((uint64_t)c->all * log2_256(c->all) - sum);
+    return literals > (uint64_t)c->all * (FIVE + FURTHEST) * 256 ? CHEAPEST : GREEDY;
+}
+
+/* Chooses the way by the counts of the first records. If these have no qualities, those of later records are matched as
+ * the rest is. */
+INLINE void begin_quals(struct quals *q, const struct counts *c, uint16_t *head, const struct greedy *rest)
+{
+    q->way = way_of(c);
+    if (q->way == CHEAPEST)
+        cheapest_begin(&q->cheapest, head);
+    q->greedy = q->way == GREEDY ? greedy_begin_singles(head, HASH_FACTOR(6)) : *rest;
 }
 
 /* Looks at the first records for the ways of QUAL and OQ. */
@@ -231,13 +243,9 @@ static void begin(struct deflate_parse *d, const struct parse *p, struct history
         count_quals(&qual, p->in + f.qual, f.tags - f.qual);
         count_quals(&oq, p->in + from, min_u32(f.end - from, f.tags - f.qual));
     }
-    h->qual.way = way_of(&qual);
-    h->oq.way = way_of(&oq);
-    if (h->qual.way == CHEAPEST)
-        cheapest_begin(&h->qual.cheapest, d->single_head[0]);
-    if (h->oq.way == CHEAPEST)
-        cheapest_begin(&h->oq.cheapest, d->single_head[1]);
     h->rest = greedy_begin(d->pair_head, HASH_FACTOR(5));
+    begin_quals(&h->qual, &qual, d->single_head[0], &h->rest);
+    begin_quals(&h->oq, &oq, d->single_head[1], &h->rest);
 }
 
 /* Matches bytes without fields, segment by segment. */
@@ -259,7 +267,7 @@ INLINE void parse_fast(struct deflate_parse *d, struct parse *p, agree64_fn *agr
     for (; at < p->n && find_fields(p->in, p->n, at, &f); at = f.end) {
         if (f.end - at >= LONG_RECORD) {           /* insertions and deletions move the bases of long reads */
             match_greedily(d, p, max_u32(at, FIRST), f.qual, &h.rest, agree);
-            match_quals(d, p, &h, &h.qual, f.qual, f.tags, false, agree);
+            match_quals(d, p, &h.qual, f.qual, f.tags, false, agree);
             match_bytes(d, p, &h, f.tags, f.end, agree);
             continue;
         }
@@ -268,8 +276,8 @@ INLINE void parse_fast(struct deflate_parse *d, struct parse *p, agree64_fn *agr
         match_head(d, p, &h, &f, equal, agree);
         match_seq(d, p, &h.reads, &f, quick_for(&f), at - equal[PLACE], agree);
         bool copy = is_copy(p, &f, agree);
-        struct tail tail = copy || h.qual.way != RUNS ? (struct tail){f.tags, 0} : find_tail(p, &h, &f, agree);
-        match_quals(d, p, &h, &h.qual, f.qual, tail.at, copy, agree);
+        struct tail tail = find_tail(p, &h, &f, copy, agree);
+        match_quals(d, p, &h.qual, f.qual, tail.at, copy, agree);
         put_tail(d, p, &tail, f.tags);
         match_tags(d, p, &h, &f, agree);
         memmove(h.tags + 1, h.tags, sizeof h.tags - sizeof *h.tags);

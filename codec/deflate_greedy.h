@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Inside the encoder, -l 1 and long reads: a greedy search among any bytes. Four positions are looked up at once, each
  * in a table of the last two positions with the same bytes, and the longest match of the eight is taken. It is found
- * without a branch. */
+ * without a branch. Qualities have a table of the last position only, which has more slots: their matches are so many
+ * that a newer one is as good. */
 #ifndef DEFLATE_GREEDY_H
 #define DEFLATE_GREEDY_H
 
@@ -16,23 +17,40 @@ enum {
     FIRST_CAND = 8,               /* extend_back() loads this many bytes before a candidate */
 };
 _Static_assert(MARGIN >= GROUP - 1 + AGREE, "loads stay inside the input");
+_Static_assert((int)GROUP <= (int)MIN_MATCH, "a match ends after all positions that are known");
 _Static_assert(STRIDE * INSERT <= FIRST, "insert_matched() does not go below 0");
 
 struct greedy {
-    uint32_t *head;               /* 1 << PAIR_BITS slots of two positions, the newer one lowest */
+    union {
+        uint32_t *pairs;          /* 1 << PAIR_BITS slots of two positions, the newer one lowest */
+        uint16_t *singles;        /* 1 << SINGLE_BITS slots of a position */
+    };
+    uint32_t ways;                /* positions of a slot: 2 or 1 */
     uint64_t factor;              /* HASH_FACTOR() */
 };
 
-INLINE struct greedy greedy_begin(uint32_t *head, uint64_t factor)
+INLINE struct greedy greedy_begin(uint32_t *pairs, uint64_t factor)
 {
-    memset(head, 0, sizeof *head << PAIR_BITS);
-    return (struct greedy){head, factor};
+    memset(pairs, 0, sizeof *pairs << PAIR_BITS);
+    return (struct greedy){.pairs = pairs, .ways = 2, .factor = factor};
+}
+
+INLINE struct greedy greedy_begin_singles(uint16_t *singles, uint64_t factor)
+{
+    memset(singles, 0, sizeof *singles << SINGLE_BITS);
+    return (struct greedy){.singles = singles, .ways = 1, .factor = factor};
 }
 
 /* Puts a position into its slot. Returns the slot's former content. */
 INLINE uint32_t greedy_insert(const struct greedy *g, const uint8_t *in, uint32_t at)
 {
-    uint32_t *slot = g->head + hash(load_le64(in + at), g->factor, PAIR_BITS), old = *slot;
+    uint64_t bytes = load_le64(in + at);
+    if (g->ways == 1) {
+        uint16_t *slot = g->singles + hash(bytes, g->factor, SINGLE_BITS), old = *slot;
+        *slot = (uint16_t)at;
+        return old;
+    }
+    uint32_t *slot = g->pairs + hash(bytes, g->factor, PAIR_BITS), old = *slot;
     *slot = old << 16 | at;
     return old;
 }
@@ -60,13 +78,13 @@ INLINE void extend_found(const struct parse *p, struct found *f)
         f->len = extend(p->in + f->at, p->in + f->cand, AGREE, min_u32(p->n - f->at, MAX_MATCH));
 }
 
-/* Some of the candidates agree in AGREE bytes, and *f is the first of these. Replaces *f by the nearest of these if the
+/* Some of n candidates agree in AGREE bytes, and *f is the first of these. Replaces *f by the nearest of these if the
  * match of the nearest ends no earlier. */
-INLINE void or_nearest(const struct parse *p, const uint32_t *score, struct found *f)
+INLINE void or_nearest(const struct parse *p, const uint32_t *score, uint32_t n, struct found *f)
 {
     uint32_t best = 0;            /* (cand + early) << 2 | early; the sum is largest where the distance is smallest */
     UNROLL(8)
-    for (uint32_t i = 0; i < 2 * GROUP; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         uint32_t early = score[i] >> 16 & 3, whole = score[i] >> 18 == AGREE;
         best = max_u32(best, whole * (((score[i] & 0xffff) + early) << 2 | early));
     }
@@ -94,9 +112,8 @@ INLINE void insert_matched(const struct greedy *g, const uint8_t *in, uint32_t a
 }
 
 INLINE void parse_greedily(struct deflate_parse *d, struct parse *state, uint32_t from, uint32_t to,
-                           const struct greedy *table)
+                           const struct greedy g)
 {
-    const struct greedy g = *table;
     struct parse p = *state;
     p.at = max_u32(p.at, max_u32(p.anchor, from));
     for (uint32_t stop = min_u32(to, p.last); p.at < stop;) {
@@ -105,10 +122,11 @@ INLINE void parse_greedily(struct deflate_parse *d, struct parse *state, uint32_
         for (uint32_t k = 0; k < GROUP; k++) {
             uint32_t cands = greedy_insert(&g, p.in, p.at + k);
             score[k] = greedy_score(p.in, p.at, k, cands & 0xffff);
-            score[GROUP + k] = greedy_score(p.in, p.at, k, cands >> 16);
+            if (g.ways == 2)
+                score[GROUP + k] = greedy_score(p.in, p.at, k, cands >> 16);
         }
         UNROLL(8)
-        for (uint32_t i = 0; i < 2 * GROUP; i++)
+        for (uint32_t i = 0; i < g.ways * GROUP; i++)
             best = max_u32(best, score[i]);
         struct found f = found_of(p.at, best);
         if (f.len < MIN_MATCH || f.cand < FIRST_CAND) {
@@ -117,7 +135,7 @@ INLINE void parse_greedily(struct deflate_parse *d, struct parse *state, uint32_
         }
         if (f.len == AGREE) {
             extend_found(&p, &f);
-            or_nearest(&p, score, &f);
+            or_nearest(&p, score, g.ways * GROUP, &f);
         }
         put_extended(d, &p, f.at, f.cand, f.len);
         if (p.at < p.last)
@@ -126,23 +144,28 @@ INLINE void parse_greedily(struct deflate_parse *d, struct parse *state, uint32_
     *state = p;
 }
 
-/* One function for each kind of processor: inlined at each call, they would take a third of the compiler's time. */
-static NOINLINE void greedily_older(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to,
-                                    const struct greedy *g)
-{
-    parse_greedily(d, p, from, to, g);
-}
-NEWER_AVX2 static NOINLINE void greedily_newer(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to,
-                                               const struct greedy *g)
-{
-    parse_greedily(d, p, from, to, g);
-}
+/* One function for each kind of slots and of processors: inlined at each call, they would take a third of the
+ * compiler's time. */
+#define GREEDILY(name, slots, n, target) \
+    target static NOINLINE void name(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, \
+                                     const struct greedy *g) \
+    { \
+        parse_greedily(d, p, from, to, (struct greedy){.slots = g->slots, .ways = n, .factor = g->factor}); \
+    }
+GREEDILY(pairs_older, pairs, 2, )
+GREEDILY(pairs_newer, pairs, 2, NEWER_AVX2)
+GREEDILY(singles_older, singles, 1, )
+GREEDILY(singles_newer, singles, 1, NEWER_AVX2)
 
 /* Matches what is not matched yet of [from, to). */
 INLINE void match_greedily(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to,
                            const struct greedy *g, agree64_fn *agree)
 {
-    (agree == agree64_avx2 ? greedily_newer : greedily_older)(d, p, from, to, g);
+    bool newer = agree == agree64_avx2;
+    if (g->ways == 1)
+        (newer ? singles_newer : singles_older)(d, p, from, to, g);
+    else
+        (newer ? pairs_newer : pairs_older)(d, p, from, to, g);
 }
 
 #endif

@@ -590,7 +590,7 @@ static struct codes codes_with_long_matches(uint8_t len_bits, uint8_t dist_bits)
     return c;
 }
 
-/* The same for the larger table: any two of 40 literals take 12 bits, as the longest codes do. */
+/* Codes that fill the larger table: any two of 40 literals take 12 bits, as the longest codes do. */
 static struct codes codes_of_pairs(uint8_t dist_bits)
 {
     struct codes c = codes_with_long_matches(2, dist_bits);
