@@ -14,7 +14,7 @@ enum {
     INSERT = 3,                   /* positions inside a match are inserted three at a time, */
     STRIDE = 2,                   /* one position in two; one in three makes copies of copies 4 % larger */
     AGREE = 16,                   /* bytes compared at once */
-    LAST_BITS = 13,               /* 16 KiB of the last position, for qualities. 15: 0.1 % smaller, HiSeq 4 % slower */
+    LAST_BITS = 13,               /* 16 KiB of the last position, for qualities. 15: 0.1 % smaller, HiSeq slower */
     FIRST_CAND = 8,               /* extend_back() loads this many bytes before a candidate */
 };
 _Static_assert(MARGIN >= GROUP - 1 + AGREE, "loads stay inside the input");
