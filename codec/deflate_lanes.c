@@ -246,6 +246,18 @@ static void choose_older(struct lanes *l, const struct part *part)
 }
 
 #ifdef __x86_64__
+/* Sixteen bytes each. Older gcc (9) has no _mm256_loadu2_m128i() and _mm256_storeu2_m128i(). */
+NEWER_AVX2 INLINE __m256i load_two(const uint8_t *low, const uint8_t *high)
+{
+    __m256i x = _mm256_castsi128_si256(_mm_loadu_si128((const void *)low));
+    return _mm256_inserti128_si256(x, _mm_loadu_si128((const void *)high), 1);
+}
+NEWER_AVX2 INLINE void store_two(uint8_t *low, uint8_t *high, __m256i x)
+{
+    _mm_storeu_si128((void *)low, _mm256_castsi256_si128(x));
+    _mm_storeu_si128((void *)high, _mm256_extracti128_si256(x, 1));
+}
+
 /* Transposes two squares at once: dst[k][i] = src[i][k]. Each has n rows of n elements, and a row is 16 bytes. row and
  * dst_row are the bytes from one row's beginning to the next; other and dst_other those from the first square to the
  * second. Each round interleaves the rows of both halves. */
@@ -255,8 +267,7 @@ NEWER_AVX2 INLINE void turn(const uint8_t *src, size_t row, size_t other, uint8_
     __m256i a[16], b[16];
     UNROLL(16)
     for (int i = 0; i < n; i++, src += row)
-        a[i] = other == 16 ? _mm256_loadu_si256((const void *)src)
-                           : _mm256_loadu2_m128i((const void *)(src + other), (const void *)src);
+        a[i] = other == 16 ? _mm256_loadu_si256((const void *)src) : load_two(src, src + other);
     UNROLL(4)
     for (int round = 1; round < n; round *= 2) {
         UNROLL(8)
@@ -274,7 +285,7 @@ NEWER_AVX2 INLINE void turn(const uint8_t *src, size_t row, size_t other, uint8_
         if (dst_other == 16)
             _mm256_storeu_si256((void *)dst, a[i]);
         else
-            _mm256_storeu2_m128i((void *)(dst + dst_other), (void *)dst, a[i]);
+            store_two(dst, dst + dst_other, a[i]);
 }
 
 /* A chunk of all lanes, ordered by step. */
