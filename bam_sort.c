@@ -128,7 +128,7 @@ int bam_sort(const struct engine_opts *opts)
     struct latch latch = {0};
     struct driver d = {.engine.latch = &latch};
     struct sorted s = {.engine = &d.engine};
-    char why_sorted[sizeof latch.message];
+    char why_sorted[LATCH_MESSAGE];
     int n_threads = 1, status;
     if (driver_begin(&d, opts) == 0 && opts->out.copies && (status = bam_merge_for_sort(opts, &d, why_sorted)) >= 0)
         return status;

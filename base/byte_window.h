@@ -66,12 +66,15 @@ static inline atomic_int *byte_window_hold(struct byte_window *w)
 }
 
 /* The provider calls this function to move the window to other memory. The bytes of the window are copied in front of
- * `to`, where BYTE_WINDOW_KEPT bytes must be free. The old memory is in use while its users are above 0. */
+ * `to`, where BYTE_WINDOW_KEPT bytes must be free. The window has no list of blocks then. The old memory is in use while
+ * its users are above 0. */
 static inline void byte_window_move(struct byte_window *w, uint8_t *to, atomic_int *users)
 {
     assert(w->size <= BYTE_WINDOW_KEPT);
-    memcpy(to - w->size, w->data, w->size);
+    if (w->size > 0)                             /* the first window has no memory */
+        memcpy(to - w->size, w->data, w->size);
     w->data = to - w->size;
+    w->frames = NULL;
     if (w->held)
         atomic_fetch_add_explicit(w->users, w->held, memory_order_relaxed);
     w->held = 0;

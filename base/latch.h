@@ -6,10 +6,13 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+enum { LATCH_MESSAGE = 1024 };    /* bytes of a message, with its NUL */
+
 struct latch {
     atomic_int tripped;          /* enum latch_state: any thread moves it up; all threads read it */
     bool by_index;               /* the input is read where an index points; set before any task reads it */
-    char message[1024];  /* written while LATCH_WRITING, by the thread that set this state; read when LATCH_TRIPPED */
+    char message[LATCH_MESSAGE]; /* written while LATCH_WRITING, by the thread that set this state; read when
+                                  * LATCH_TRIPPED */
 };
 
 enum latch_state { LATCH_OPEN, LATCH_WRITING, LATCH_TRIPPED };

@@ -46,7 +46,7 @@ struct output_use {
     bool is_cram;
     size_t overhead;             /* --verify, ranks of -M, regions: independent of the available memory */
     uint64_t references;         /* its index, or references of CRAM: this much, but at most a third of all memory */
-    memory_overhead_fn *more;    /* memory of the command's producers besides the sort, with its argument; NULL: none */
+    memory_overhead_fn *more;    /* memory that other modules of the command take, with its argument; NULL: none */
     const void *arg;
 };
 

@@ -16,8 +16,8 @@ struct bgzip_names {
 /* Exit status of htslib's bgzip 1.24 if it may not write a file and nothing else failed. */
 enum { BGZIP_DECLINED = 2 };
 
-/* Finds the names for an input; "-" is standard input. Otherwise it prints a message
- * and returns -1, or BGZIP_DECLINED if the extension of the input is unknown and -f is not given. 0: found. */
+/* Finds the names for an input; "-" is standard input. Returns 0. On a mistake it prints a message and returns -1, or
+ * BGZIP_DECLINED if the extension of the input is unknown and -f is not given. */
 int bgzip_names_find(struct bgzip_names *names, const struct bgzip_opts *opts, const char *in);
 void bgzip_names_free(struct bgzip_names *names);
 

@@ -15,10 +15,11 @@ enum {
     FIVE = 36,                    /* five bytes, without their distance */
     FURTHEST = 14 * BIT,          /* the largest distance */
     TOO_FAR = 127 * BIT,          /* more than SEEN literals */
-    SAVED_SHIFT = 21, LEN_SHIFT = 16,
+    SAVED_SHIFT = 21, LEN_SHIFT = 16, LEN_BITS = SAVED_SHIFT - LEN_SHIFT,
 };
 _Static_assert(PIECE % 64 == 0, "whole words say which matches are taken");
 _Static_assert((int)TOO_FAR > (int)SEEN * LITERAL_PRICE, "no match beyond the window saves anything");
+_Static_assert((int)TOO_FAR < 1 << (31 - SAVED_SHIFT) && (int)SEEN < 1 << LEN_BITS, "a candidate has room for both");
 _Static_assert((int)MARGIN >= (int)SEEN, "loads stay inside the input");
 
 /* The candidate of a position: what its match saves << SAVED_SHIFT | length << LEN_SHIFT | its place. It is the sum of
@@ -62,7 +63,7 @@ INLINE void cheapest_find(const struct cheapest *c, const uint8_t *in, uint32_t 
     }
 }
 
-INLINE uint32_t found_len(int32_t found) { return (uint32_t)found >> LEN_SHIFT & 31; }
+INLINE uint32_t found_len(int32_t found) { return (uint32_t)found >> LEN_SHIFT & ((1 << LEN_BITS) - 1); }
 
 /* Sets bits of taken[] where a match saves more than a literal, which saves nothing. Bytes of a match after the n
  * positions save nothing either. */

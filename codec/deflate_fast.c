@@ -40,7 +40,7 @@ INLINE struct effort quick_for(const struct fields *f)
     return (struct effort){.many_literals = (f->qual - f->seq + LITERAL_SHARE - 1) / LITERAL_SHARE};
 }
 
-/* The ways of qualities. NONE: the first records have none. */
+/* The ways of qualities. NONE: the first records have no bases, or no OQ. */
 enum way { NONE, RUNS, GREEDY, CHEAPEST };
 
 struct quals {
@@ -140,7 +140,7 @@ struct tail {
 
 /* Finds a record before whose qualities end with the last run here, or with a longer one of up to 63 bytes, and whose
  * tags begin with the same four bytes. One match then covers the last run and the first tags. Of several records, the
- * one is taken whose tags agree longest. Where qualities are not matched by runs, there is none. */
+ * one is taken whose tags agree longest. There is none for copies, or where qualities are not matched by runs. */
 INLINE struct tail find_tail(const struct parse *p, const struct history *h, const struct fields *f, bool copy,
                              agree64_fn *agree)
 {

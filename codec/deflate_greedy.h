@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Inside the encoder, -l 1 and long reads: a greedy search among any bytes. Four positions are looked up at once, each
  * in a table of the last two positions with the same bytes, and the longest match of the eight is taken. It is found
- * without a branch. Qualities have a table of the last position only, with twice as many slots: the newer one of their
- * many matches is nearly as good. */
+ * without a branch. The table of qualities keeps the last position only, and has twice as many slots: they match so
+ * often that the newest match is nearly as good. */
 #ifndef DEFLATE_GREEDY_H
 #define DEFLATE_GREEDY_H
 
@@ -19,6 +19,7 @@ enum {
 };
 _Static_assert(MARGIN >= GROUP - 1 + AGREE, "loads stay inside the input");
 _Static_assert((int)GROUP <= (int)MIN_MATCH, "a match ends after all positions that are known");
+_Static_assert((int)LAST_BITS <= (int)SINGLE_BITS, "single_head has these slots");
 _Static_assert(STRIDE * INSERT <= FIRST, "insert_matched() does not go below 0");
 
 struct greedy {

@@ -6,7 +6,8 @@
  *   choose    goes from the last position to the first. Each position gets its least cost to the end, and the match
  *             or literal that gives it. A match that is found at x + 1 is known at x, too, one byte longer, if the
  *             byte at x agrees as well. So positions find what a search of many more positions would find
- *   emit      turns the chosen matches into sequences, and counts their symbols, which price the next part
+ *   emit      turns the chosen matches into sequences
+ *   count     counts their symbols, which price the next part
  *
  * A part is cut into LANES lanes, and one vector holds the same step of all lanes. A step has no branch, and none of
  * its positions waits for another. Processors without AVX2 go through the lanes one after the other, with the same
@@ -18,11 +19,12 @@ enum {
     COST_MAX = 0xf000,
     GAP_COST = 4096,              /* added to the costs of positions after a gap: only the match across it goes there */
     GAP_LEN = 0x4000,             /* length of a match across a gap; no match that is found is as long */
-    SAMPLES = 127,                /* one in this many bytes of the block is counted for the first prices */
+    SAMPLES = 127,                /* one in this many bytes of the block is counted before its first part */
+    PART_SEGMENTS = LANES_PART / SEGMENT,
 };
 _Static_assert(LANE_CHUNK >= ALL_SEEN && LANE_CHUNK == 32, "chunks are turned 32 steps at once");
 _Static_assert(LANE_WARM % LANE_CHUNK == 0, "a lane is whole chunks");
-_Static_assert(LANES_PART % SEGMENT == 0, "a part is whole segments");
+_Static_assert(LANES_PART == PART_SEGMENTS * SEGMENT, "a part is whole segments");
 _Static_assert((int)GAP_LEN > (int)FOUND_MAX && GAP_LEN + LANE_STEPS + LANE_WARM <= INT16_MAX,
                "lengths are compared with a sign");
 _Static_assert((int)FOUND_MAX < (int)LANE_COSTS, "costs at the ends of matches are kept");
@@ -266,8 +268,10 @@ NEWER_AVX2 INLINE void turn(const uint8_t *src, size_t row, size_t other, uint8_
 {
     __m256i a[16], b[16];
     UNROLL(16)
-    for (int i = 0; i < n; i++, src += row)
-        a[i] = other == 16 ? _mm256_loadu_si256((const void *)src) : load_two(src, src + other);
+    for (int i = 0; i < n; i++) {
+        const uint8_t *from = src + (size_t)i * row;
+        a[i] = other == 16 ? _mm256_loadu_si256((const void *)from) : load_two(from, from + other);
+    }
     UNROLL(4)
     for (int round = 1; round < n; round *= 2) {
         UNROLL(8)
@@ -281,11 +285,13 @@ NEWER_AVX2 INLINE void turn(const uint8_t *src, size_t row, size_t other, uint8_
             a[i] = b[i];
     }
     UNROLL(16)
-    for (int i = 0; i < n; i++, dst += dst_row)
+    for (int i = 0; i < n; i++) {
+        uint8_t *to = dst + (size_t)i * dst_row;
         if (dst_other == 16)
-            _mm256_storeu_si256((void *)dst, a[i]);
+            _mm256_storeu_si256((void *)to, a[i]);
         else
-            store_two(dst, dst + dst_other, a[i]);
+            store_two(to, to + dst_other, a[i]);
+    }
 }
 
 /* A chunk of all lanes, ordered by step. */
@@ -593,8 +599,8 @@ INLINE void parse_parts(struct deflate_parse *d, struct parse *p, bool newer, ch
     memset(l->of_10, 0, sizeof l->of_10);
     guess_counts(l, p->in, p->n);
     for (uint32_t begin = 1, end; begin < p->last; begin = end) {
-        uint32_t first = begin / SEGMENT, segments = (p->last + SEGMENT - 1) / SEGMENT - first, known = d->n_segments;
-        uint32_t parts = (segments * SEGMENT + LANES_PART - 1) / LANES_PART;
+        uint32_t first = begin / SEGMENT, segments = (p->last + SEGMENT - 1) / SEGMENT - first;
+        uint32_t parts = (segments + PART_SEGMENTS - 1) / PART_SEGMENTS, known = d->n_segments;
         end = min_u32(p->last, (first + (segments + parts - 1) / parts) * SEGMENT);
         make_prices(l);
         set_part(l, p, begin, end, probe(l, p, begin, end, newer), &part);

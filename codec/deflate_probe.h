@@ -92,7 +92,8 @@ NEWER_AVX2 static inline __m256i multiply(const uint8_t *in, uint32_t factor)
     return _mm256_mullo_epi32(_mm256_shuffle_epi8(bytes, fours), _mm256_set1_epi32((int)factor));
 }
 
-/* Finds the slots of n positions, at most a span, as slots_of() does. Of the last eight some may be after them. */
+/* Finds the slots of n positions, at most a span, as slots_of() does. It writes whole groups of eight, so up to seven
+ * slots more. */
 NEWER_AVX2 INLINE void find_slots(struct probes *o, const uint8_t *in, uint32_t n)
 {
     for (uint32_t k = 0; k < n; k += 8) {

@@ -13,7 +13,7 @@ struct engine_opts;
 struct memory_rings engine_memory_rings(const struct engine_opts *opts, const struct input_request *in,
                                       enum memory_reads reads, bool writes);
 
-/* The reason why blocks of the inputs (--copy-blocks) cannot be copied to such an output; NULL if they can. A constant
+/* The reason why blocks of these inputs (--copy-blocks) cannot be copied to this output; NULL if they can. A constant
  * string. */
 const char *engine_memory_copies_none(const struct engine_opts *opts);
 

@@ -69,7 +69,7 @@ int bam_merge(const struct merge_opts *opts)
     return finish(&m);
 }
 
-int bam_merge_for_sort(const struct engine_opts *opts, struct driver *d, char *why)
+int bam_merge_for_sort(const struct engine_opts *opts, struct driver *d, char why[static LATCH_MESSAGE])
 {
     struct merged m = {.d = d};
     const struct merge_opts merge = {.common = *opts, .sorts = true};
@@ -82,6 +82,6 @@ int bam_merge_for_sort(const struct engine_opts *opts, struct driver *d, char *w
     if (!m.gave_up || out_file_take_back(&d->out.data) < 0)
         return finish(&m);
     merged_finish(&m);
-    memcpy(why, d->engine.latch->message, sizeof d->engine.latch->message);
+    memcpy(why, d->engine.latch->message, LATCH_MESSAGE);
     return driver_begin_again(d, opts) < 0 ? driver_end(d, 0) : -1;
 }

@@ -75,7 +75,7 @@ double rank_report_wall(const struct rank_report *report);
 /* Returns the seconds that the rank spent in the step. */
 double rank_report_seconds(const struct rank_numbers *rank, enum rank_step step);
 
-/* Returns the sums over all ranks; the peak is that of the largest rank. The host and the steps are empty. */
+/* Returns the sums over all ranks; peak_rss is the greatest of any rank. The host and the steps are empty. */
 struct rank_numbers rank_report_sum(const struct rank_report *report);
 
 /* The rank that exceeded the mean of all ranks most in a step in which no rank waits for another. */

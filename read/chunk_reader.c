@@ -77,10 +77,13 @@ static void make_records(void *reader, uint32_t number)
     r->opt.make(r->opt.arg, number, c);
     if (c->span.users)
         slice_span_release(&c->span);
-    if (c->is_last)                              /* at the end the main thread would free all of them alone */
-        drop_bytes(c);
     clocks_records(r->opt.in.engine->clocks, c->n);
     clocks_leave(r->opt.in.engine->clocks, before, size);
+    if (c->frees) {                              /* at the end the main thread would free all of them alone */
+        before = clocks_enter(r->opt.in.engine->clocks, STAGE_FREE);
+        drop_bytes(c);
+        clocks_leave(r->opt.in.engine->clocks, before, 0);
+    }
 }
 
 /* --------------------------------------------------------- bytes to chunks */
@@ -137,7 +140,7 @@ static int close_chunk(struct chunk_reader *r)
     c->begin = cut.begin;
     c->end = cut.end;
     c->last_block = r->last_block;
-    c->is_last = r->at_end && reads_blocks(r) && !r->opt.borrower;
+    c->frees = r->at_end && reads_blocks(r) && !r->opt.borrower;
     r->counts.seen += cut.n;
     if (carry_on(r, c->bytes, c->begin) < 0)
         return -1;

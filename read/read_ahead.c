@@ -230,7 +230,6 @@ static void move_on(struct read_ahead *a)
 {
     struct read_piece *next = piece_of(a, ++a->current);
     byte_window_move(&a->window, next->data, &next->users);
-    a->window.frames = NULL;                     /* the list of the next piece may not be made yet */
 }
 
 /* 1: the window has grown; 0: the input ends at the end of the window; -1: it is not known yet. */

@@ -57,8 +57,8 @@ struct counter_numbers {
 struct counter {
     const char *command;                             /* "stats", "flagstat", "idxstats", "coverage" */
     void *settings;
-    /* Gets the header of the records, which lives as long as the counter; and the regions that all records are in, NULL
-     * if they may be anywhere, which the function may copy. Called before all others, on one thread. Returns -1 if the
+    /* Gets the header of the records, which lives as long as the counter. regions: all records overlap one of these;
+     * begin() may copy them. NULL: records may be anywhere. Called before all others, on one thread. Returns -1 if the
      * settings and the header do not fit together; the error is recorded in the latch. NULL if not needed */
     int (*begin)(void *settings, sam_hdr_t *sam, const struct ref_regions *regions, struct latch *latch);
     struct counter_store sums, part;

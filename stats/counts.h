@@ -18,7 +18,7 @@ struct counts_options {
     uint32_t n_slots;
 };
 
-/* sam: the header of the records; it lives as long as the counts. regions: all records are in these; NULL: they may be
+/* sam: the header of the records; it lives as long as the counts. regions: all records overlap one; NULL: they may be
  * anywhere. Returns NULL if a counter and the header do not fit together, or if out of memory; the error is recorded in
  * the latch. */
 struct counts *counts_open(const struct counts_options *options, sam_hdr_t *sam, const struct ref_regions *regions);

@@ -73,7 +73,7 @@ def same_lines(ours, theirs):
 
 
 def sorts_alike(path, order, sam=None):
-    """The file is sorted as samtools sorts it, or the SAM file of the same records."""
+    """Checks that `path` is sorted as samtools sorts it, or as samtools sorts `sam`, which has the same records."""
     args = ["--no-PG", *ORDERS[order], "-O", "sam"]
     theirs = oracle_bytes(sam or path, *args, scratch=path.parent / "theirs")
     for n in (1, 3):

@@ -228,11 +228,14 @@ def test_second_sort_begins_with_the_inputs_closed(programs, desk, gen_bam, form
     else:
         shutil.copy(source, desk / "in")
     job = launch(programs[KINDS[0]], KINDS[0], 2, ["-m", "8M", "-T", desk / "tmp", "-o", desk / "out.bam", desk / "in"])
-    seen = []
-    while job.poll() is None:
-        seen += [files for files in files_in(desk, programs[KINDS[0]]) if len(files - {"in"}) > 1]
-        time.sleep(.01)
-    assert job.returncode == 0, job.stderr.read()
+    seen, end = [], time.monotonic() + HANG
+    try:
+        while job.poll() is None and time.monotonic() < end:
+            seen += [files for files in files_in(desk, programs[KINDS[0]]) if len(files - {"in"}) > 1]
+            time.sleep(.01)
+    finally:
+        job.kill()
+    assert job.wait() == 0, job.stderr.read()
     assert seen and not any("in" in files for files in seen)
 
 

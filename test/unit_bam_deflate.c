@@ -85,7 +85,7 @@ static size_t compress_within(int e, size_t n, size_t cap)
     return size;
 }
 
-/* Checks that out[size] is in[n], and what the encoder without newer instructions makes of it. */
+/* Checks that out[size] inflates to in[n], and that the encoder without newer instructions makes the same bytes. */
 static void check_output(int e, size_t n, size_t size)
 {
     check_zlib(out, size, in, n);
