@@ -66,8 +66,8 @@ static inline atomic_int *byte_window_hold(struct byte_window *w)
 }
 
 /* The provider calls this function to move the window to other memory. The bytes of the window are copied in front of
- * `to`, where BYTE_WINDOW_KEPT bytes must be free. The window has no list of blocks then. The old memory is in use while
- * its users are above 0. */
+ * `to`, where BYTE_WINDOW_KEPT bytes must be free. After that, the window has no list of blocks. The old memory is in
+ * use while its users are above 0. */
 static inline void byte_window_move(struct byte_window *w, uint8_t *to, atomic_int *users)
 {
     assert(w->size <= BYTE_WINDOW_KEPT);

@@ -230,7 +230,7 @@ INLINE void begin_quals(struct quals *q, const struct counts *c, uint16_t *head,
     q->way = way_of(c);
     if (q->way == CHEAPEST)
         cheapest_begin(&q->cheapest, head);
-    q->greedy = q->way == GREEDY ? greedy_begin_singles(head, HASH_FACTOR(6)) : *rest;
+    q->greedy = q->way == GREEDY ? greedy_begin_singles(head, HASH_FACTOR(5)) : *rest;
 }
 
 /* Looks at the first records for the ways of QUAL and OQ. */

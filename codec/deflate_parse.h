@@ -41,9 +41,9 @@ enum {
     SHORT_BITS = 14,
     SHORT_WAYS = 2,
 
-    /* The tables of -l 1. Singles, for QUAL and OQ: 64 KiB of the last position with the same 4 bytes, or 16 KiB with the
-     * same 6. Pairs, for the rest, and for long reads at both levels: 16 KiB of the last two with the same 5. 16 KiB
-     * stay in the first-level cache. 13 bits for pairs are 0.08 % smaller, NovaSeq 2 % slower. */
+    /* The tables of -l 1. Singles, for QUAL and OQ: 64 KiB of the last position with the same 4 bytes, or 16 KiB with
+     * the same 5. Pairs, for the rest, and for long reads at both levels: 16 KiB of the last two with the same 5.
+     * 16 KiB stay in the first-level cache. 13 bits for pairs are 0.08 % smaller, NovaSeq 2 % slower. */
     SINGLE_BITS = 15,
     PAIR_BITS = 12,
 
