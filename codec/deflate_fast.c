@@ -138,9 +138,10 @@ struct tail {
     uint32_t at, dist;
 };
 
-/* Finds a record before whose qualities end with the last run here, or with a longer one of up to 63 bytes, and whose
- * tags begin with the same four bytes. One match then covers the last run and the first tags. Of several records, the
- * one is taken whose tags agree longest. There is none for copies, or where qualities are not matched by runs. */
+/* Finds a match, in one of the last N_TAILS records, that covers the last run of qualities and the first tags. The
+ * qualities of that record end with the same run, of up to 63 bytes, or with a longer one, and its tags begin with the
+ * same four bytes. If there are several, the function takes the record whose tags agree longest. It finds none for
+ * copies, near the ends of the block, or where qualities are not matched by runs. */
 INLINE struct tail find_tail(const struct parse *p, const struct history *h, const struct fields *f, bool copy,
                              agree64_fn *agree)
 {

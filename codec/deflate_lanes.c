@@ -248,7 +248,8 @@ static void choose_older(struct lanes *l, const struct part *part)
 }
 
 #ifdef __x86_64__
-/* Sixteen bytes each. Older gcc (9) has no _mm256_loadu2_m128i() and _mm256_storeu2_m128i(). */
+/* These two functions move sixteen bytes to or from each of two places. gcc 9 has no _mm256_loadu2_m128i() and
+ * _mm256_storeu2_m128i(). */
 NEWER_AVX2 INLINE __m256i load_two(const uint8_t *low, const uint8_t *high)
 {
     __m256i x = _mm256_castsi128_si256(_mm_loadu_si128((const void *)low));
