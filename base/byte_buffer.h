@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes that grow. A zero-initialised buffer is empty. Its owner frees p. */
+/* A buffer that grows. A zero-initialised buffer is empty. Its owner frees p. */
 #ifndef BYTE_BUFFER_H
 #define BYTE_BUFFER_H
 

@@ -189,8 +189,9 @@ uint64_t machine_huge_pages(void)
     return kib_of("/proc/self/smaps_rollup", "AnonHugePages");
 }
 
-/* All code counts, in memory or not. How much of a file is in memory varies by MiB with the page cache and with where
- * the libraries are loaded, so two runs would make different plans. Linux before 4.5 does not know RssAnon. */
+/* The function counts all code, whether or not it is in memory. How much of a file is in memory varies by MiB with the
+ * page cache and with where the libraries are loaded, so two runs would make different plans. Linux before 4.5 does not
+ * know RssAnon. */
 uint64_t machine_program_memory(void)
 {
     static uint64_t at_first = UINT64_MAX;
@@ -204,8 +205,9 @@ uint64_t machine_program_memory(void)
     return at_first;
 }
 
-/* Data of the libraries, the OpenMP runtime and what the allocator keeps for itself come after the start. libhts alone
- * may load 30 libraries, for URLs. The numbers bound what no other count has, with Debian's htslib. */
+/* The data of the libraries, the OpenMP runtime and the allocator's own data come after the start. libhts alone may
+ * load 30 libraries, for URLs. These numbers are upper bounds for memory that nothing else counts, measured with
+ * Debian's htslib. */
 size_t machine_program_grown(size_t at_start, size_t most)
 {
     static const size_t GROWS = (size_t)12 << 20, LEAST = (size_t)14 << 20;

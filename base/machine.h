@@ -65,8 +65,8 @@ uint64_t machine_huge_pages(void);
  * is before anything large is allocated; 0: unknown. Only the main thread calls it. */
 uint64_t machine_program_memory(void);
 
-/* Returns the bytes that a program takes while it works, if machine_program_memory() was at_start: `most` at most, but
- * not less than the smallest program needs. */
+/* Returns the bytes that the program needs while it works. at_start: what machine_program_memory() returned. The result
+ * is at most `most`, but not less than the smallest program needs. */
 size_t machine_program_grown(size_t at_start, size_t most);
 
 /* Returns the bytes that a thread takes besides the buffers that are made for it. */

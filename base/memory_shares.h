@@ -42,10 +42,10 @@ typedef size_t memory_overhead_fn(const void *arg, const struct memory_rings *ri
 
 /* Bytes that an output, and similar consumers, use besides the rings. */
 struct output_use {
-    size_t htslib;               /* if htslib writes it: chosen for the available memory, and more if there is more */
+    size_t htslib;               /* bytes that htslib uses to write it; more if more memory is available */
     bool is_cram;
     size_t overhead;             /* --verify, ranks of -M, regions: independent of the available memory */
-    uint64_t references;         /* its index, or references of CRAM: this much, but at most a third of all memory */
+    uint64_t references;         /* bytes for its index or for references of CRAM; at most a third of all memory */
     memory_overhead_fn *more;    /* memory that other modules of the command take, with its argument; NULL: none */
     const void *arg;
 };
@@ -82,7 +82,7 @@ struct chunk_memory {
     uint32_t n_lent;             /* slices of such records that the consumer holds at one time */
     size_t chunk_size;           /* bytes of a chunk's text; any block fits */
     size_t records_size;         /* usual bytes for a chunk's records */
-    bool keeps;                  /* with the compressed blocks that they came from (codec/kept_block.h) */
+    bool keeps;                  /* records keep the compressed blocks that they came from (codec/kept_block.h) */
     bool tight;                  /* chunks are smaller than they should be, because memory is short */
 };
 

@@ -221,7 +221,7 @@ static bool is_mounted(const char *target)
     return found;
 }
 
-/* Other faults, such as a directory that does not exist, are found later. */
+/* The function does not look for other faults, such as a directory that does not exist. Opening the file finds them. */
 bool out_file_can_add_beside(const char *path)
 {
     char target[PATH_MAX], dir[PATH_MAX];

@@ -17,9 +17,9 @@
 /* Starts the program's file again, with these arguments and the suitable variables of env. Returns if nothing has to
  * change, or if it cannot be done (no /proc, out of memory): then the runtime's own rules hold.
  *
- * For a function in .preinit_array: it runs before the constructors of all libraries, so the runtime has neither shown
- * its settings (OMP_DISPLAY_ENV) nor bound the first thread. Libraries that a user preloads replace readlink() and
- * execv() and are not ready yet; hence system calls. */
+ * Call it from a function in .preinit_array, which runs before the constructors of all libraries. Then the runtime has
+ * neither shown its settings (OMP_DISPLAY_ENV) nor bound the first thread. Libraries that a user preloads replace
+ * readlink() and execv() and are not ready yet; hence system calls. */
 void runtime_env_settle(char **argv, char **env);
 
 /* Does the same from main(), for C libraries that do not call .preinit_array (musl). The first thread may already be

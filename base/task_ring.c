@@ -12,8 +12,8 @@
  * libgomp, more with more threads; 4 blocks take 0.2 ms and more (bench/task_cost). */
 enum { TASKS_PER_THREAD = 2 };
 /* If a thread sleeps, the thread that makes a task also pays for waking it: 1 to 5 us. Many threads sleep if the main
- * thread is too slow for them, and then waking makes it slower still. So in a large team it makes one task of a large
- * batch. The thread that gets it makes tasks of its parts, which are halves of batches, and wakes others. */
+ * thread is too slow for them, and then waking makes it slower still. So in a large team the main thread makes one task
+ * of a large batch. The thread that gets it makes tasks of its parts, which are halves of batches, and wakes others. */
 enum { THREADS_PER_BATCH = 8, BATCHES_MOST = 8, LARGE_BATCHES_LEAST = 8 };
 
 /* The largest batch that leaves every thread of the team some tasks. */

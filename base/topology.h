@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The layout in the machine of the CPUs that we may use, from /sys/devices/system (Linux). Serial. */
+/* The layout of the CPUs that we may use, from /sys/devices/system (Linux). Serial. */
 #ifndef TOPOLOGY_H
 #define TOPOLOGY_H
 

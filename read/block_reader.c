@@ -22,8 +22,8 @@ enum {
  * them. */
 struct block_found {
     struct bam_walk walk;
-    struct bam_key *place;       /* where the keys belong; NULL: they are there already; the main thread's, then the
-                                  * next task's */
+    struct bam_key *place;       /* where the keys belong; NULL: they are already there. Set by the main thread, then
+                                  * read by the slot's next task */
     struct bam_key keys[BAM_ARENA_BLOCK_KEYS];
 };
 

@@ -3,7 +3,7 @@
 #include "read/chunk_pool.h"
 
 /* An input may borrow four times as much as it leaves to the others. So the first one gets at most four fifths, and the
- * next one four fifths of the rest. An input may keep for long what it borrowed, full of records whose turn is far
+ * next one four fifths of the rest. An input may keep borrowed chunks for long, full of records whose turn is far
  * ahead. */
 enum { TIMES_THE_REST = 4 };
 enum { PARTS = 64 };             /* parts in which memory is freed, for as many threads */

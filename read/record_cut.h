@@ -24,7 +24,7 @@ struct record_walk;
 /* A unit. All of its records are checked. */
 struct record_unit {
     const uint8_t *bytes;        /* its records ... */
-    size_t size;                 /* ... and the size of its records, with the NULs that were added to their names */
+    size_t size;                 /* ... and their size, with the NULs that were added to their names */
     const uint8_t *from;         /* where the unit begins in the chunk, or in the chunk's head */
     uint64_t n;                  /* number of records */
     bool needs_fix;              /* bam_record_fix() would change one of the records, or a NUL was added to a name */

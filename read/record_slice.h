@@ -14,7 +14,8 @@ struct record_slice {
                                   * are added */
     struct bam_key *keys;        /* keys of the records, or only their places; places are relative to records.p */
     size_t n, max;               /* number of records; number of keys that there is room for */
-    size_t bytes;                /* bytes of the records alone: kept blocks may lie between them (codec/kept_block.h) */
+    size_t bytes;                /* bytes of the records alone, because kept blocks may lie between them
+                                  * (codec/kept_block.h) */
     size_t out_of_order;         /* index of the first record that belongs before its predecessor; n: there is no such
                                   * record */
     uint64_t checksum;           /* sum of record_checksum() over the records, modulo 2^64 */

@@ -48,7 +48,7 @@ void sam_notes_excerpt(char text[SAM_EXCERPT_SIZE], const char *line, size_t siz
         to = put_character(to, (unsigned char)line[i]);
     to += sprintf(to, size > SHOWN ? "...\"" : "\"");
     if (is_log(line, size < LOOKED_AT ? size : LOOKED_AT))
-        sprintf(to, ". Is it of a log? Then the program before must not write it to the pipe (2>&1)");
+        sprintf(to, ". Is it from a log? Then the program before must not write it to the pipe (2>&1)");
 }
 
 /* ---- lines that are changed ---- */

@@ -71,7 +71,7 @@ static void parse_line(const struct sam_reader *r, uint32_t number, struct chunk
     bool is_lost = passes > 0 && !found.fault && record_slice_note(&c->made, before) < 0;
     if (found.fault || is_lost || passes < 0 || (passes && found.far && !r->opt.far)) {
         sam_notes_excerpt(f->broken, line, n);
-        f->why = found.fault ? sam_line_fault_text(found.fault) : is_lost ? "finds no memory"
+        f->why = found.fault ? sam_line_fault_text(found.fault) : is_lost ? "needs more memory than is left"
                : passes < 0 ? "cannot be filtered: htslib cannot evaluate --input-fmt-option filter= for it"
                : "has a position or TLEN beyond the 32 bits of BAM and CRAM; use -O sam";
         return;

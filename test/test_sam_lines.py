@@ -223,7 +223,7 @@ LINE = "r\t0\ta\t5\t60\t2M\t*\t0\t0\tAC\tII\n"
                          ids=("bwa", "minimap2", "words", "within a line"))
 def test_log_in_the_pipe_is_called_a_broken_file(tmp_path, log):
     text = HEADER + 5 * LINE + log + LINE
-    err = refused(tmp_path, ["-"], "Is it of a log", stdin=text.encode())
+    err = refused(tmp_path, ["-"], "Is it from a log", stdin=text.encode())
     assert "standard input: record 6 (line 9)" in err
     assert log.split("\t")[0].rstrip()[:60] in err.replace("\\t", "\t")
     assert "2>&1" in err

@@ -376,8 +376,8 @@ static void test_broken_line_is_passed_or_another_is_told(void **state)
     check_line("r\t0\ta\t1\n", "has fewer than the 11 fields of SAM. Nothing was written. The line begins \"r\\t0\\ta\\t1\"");
     check_line("\n", "The line is empty");
     check_line("r\t0\ta\t99999999999999999\t60\t*\t*\t0\t0\tA\t*\n", "use -O sam");
-    check_line("[M::process] read 66666 sequences (10000000 bp)...\n", "Is it of a log?");
-    check_line("r\t0\ta\t1\t6[M::mem_pestat] (25, 50, 75) percentile\n", "Is it of a log?");
+    check_line("[M::process] read 66666 sequences (10000000 bp)...\n", "Is it from a log?");
+    check_line("r\t0\ta\t1\t6[M::mem_pestat] (25, 50, 75) percentile\n", "Is it from a log?");
 }
 
 static const char far_line[] = "r\t0\tb\t4000000001\t60\t1M\t=\t4000000002\t3000000000\tA\t*\n";
