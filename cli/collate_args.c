@@ -16,7 +16,7 @@ enum { LEVEL = 1 };              /* samtools' level if the command line gives no
 struct collate_words {
     bool to_stdout;              /* -O */
     bool to_file;                /* -o */
-    bool uncompressed;           /* -u: wins over -l */
+    bool uncompressed;           /* -u: takes precedence over -l */
     const char *prefix;          /* -T, or the second operand; NULL: none */
 };
 

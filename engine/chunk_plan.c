@@ -9,9 +9,9 @@
 static const size_t TEXT_MIN = (size_t)64 << 10, TEXT_MAX = (size_t)256 << 10;   /* of a chunk; the minimum holds any
                                   * inflated block */
 
-/* Returns the memory of n chunks. Few records are larger than their lines, and none has more than twice the size. If
- * compressed blocks are kept with the text, they are then kept with the records. The consumer works on slices while as
- * many chunks are made: together they take as much memory as the text of all chunks. */
+/* Returns the memory of n chunks. Few records are larger than their lines, and none has more than twice the size.
+ * Compressed blocks that are kept with the text are later kept with the records. While chunks are made, the consumer
+ * works on n_lent slices, which take as much memory as the text of all chunks. */
 static struct chunk_memory chunks_of(size_t chunk_size, uint32_t n, bool keeps)
 {
     return (struct chunk_memory){

@@ -12,7 +12,8 @@ static const size_t PIECE_MIN = (size_t)64 << 10, PIECE_MAX = (size_t)3 << 19;
  * for each input. */
 struct chunk_memory chunk_plan_text(uint64_t all, size_t n_inputs, int n_threads);
 
-/* Divides the memory of a job whose inputs are read in chunks, all at once: sets what the rings say of inputs. */
+/* Divides the memory of a job whose inputs are read in chunks, all at once: sets the fields of the rings that concern
+ * inputs. */
 void chunk_plan_merge(struct memory_rings *rings);
 
 /* Returns the bytes that the chunks and slices take. n_chunked: as in struct memory_use. */

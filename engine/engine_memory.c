@@ -27,12 +27,12 @@ static size_t inputs_waiting(const struct input_request *in, enum memory_reads r
 }
 
 /* A block does not show its level, so only a request for level 0 rules out copies. Each record holds the number of its
- * input. */
+ * input in 16 bits. */
 const char *engine_memory_copies_none(const struct engine_opts *opts)
 {
     const struct output_request *out = &opts->out;
     return record_sink_form(out) != SINK_BAM || out->level == 0 ? "the output is not compressed BAM"
-         : opts->in.n > UINT16_MAX ? "the inputs are too many" : NULL;
+         : opts->in.n > UINT16_MAX ? "there are too many inputs" : NULL;
 }
 
 struct memory_rings engine_memory_rings(const struct engine_opts *opts, const struct input_request *in,

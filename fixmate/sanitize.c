@@ -94,8 +94,8 @@ static bool is_hard(uint32_t op)
     return bam_cigar_op(op) == BAM_CHARD_CLIP;
 }
 
-/* The operations p[n] are beyond the reference. Appends the clips that they become: one for `clipped` bases and theirs,
- * and the hard clips unchanged. */
+/* The operations p[n] are beyond the reference. Appends the clips that they become: one clip for the `clipped` bases
+ * and those of p[n], and the hard clips unchanged. */
 static int add_clips(struct byte_buffer *to, const uint32_t *p, uint32_t n, int64_t clipped)
 {
     for (uint32_t i = 0; i < n; i++)

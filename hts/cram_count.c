@@ -218,7 +218,7 @@ static void take_byte(struct cram_count *c, uint8_t byte)
     if (--c->left > 0)
         return;
     end_field(c);
-    if (c->rest == 0)                            /* it has not given up */
+    if (c->rest == 0)                            /* counting has not stopped */
         next_field(c);
 }
 

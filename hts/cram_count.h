@@ -26,9 +26,9 @@
 struct cram_count {
     uint64_t records;            /* records in the containers whose header has passed */
     uint64_t at;                 /* bytes of the file that have passed */
-    /* bytes of the container still to come; UINT64_MAX: it has given up */
+    /* bytes of the container still to come; UINT64_MAX: counting has stopped */
     uint64_t rest;
-    /* it gave up because the version is not 2 or 3 (otherwise: because this is not a container) */
+    /* counting has stopped because the version is not 2 or 3 (otherwise: because this is not a container) */
     bool unknown;
     bool checks;                 /* compare the CRC-32 of header blocks */
     uint64_t damaged;            /* offset of the first block whose CRC-32 is wrong; 0: none */

@@ -47,7 +47,7 @@ size_t hts_reader_memory(const struct hts_reader *reader);
 /* Returns the stream of the records; valid until the reader is closed. */
 struct record_stream hts_reader_stream(struct hts_reader *reader);
 
-/* ---- also for others who take records from htslib ---- */
+/* ---- for other modules that take records from htslib ---- */
 
 enum hts_fault { HTS_FINE, HTS_BROKEN, HTS_TOO_LONG, HTS_FAR, HTS_NO_MEMORY };
 

@@ -2,9 +2,8 @@
 /* Follows losses: names of originals (do), kinds of duplicates (dt), numbers of duplicates (dc). Losses come from all
  * shards together, in the order of the later record of each; a loss in the table of singles comes before a loss in the
  * table of pairs.
- *
  * A record that loses becomes a child of the winner, so losses form trees. Sets of singles and of pairs that share a
- * record are in one tree, which has one original, its root. A record is reported when it would leave upstream's queue.
+ * record are in one tree, which has one original, its root. A record is reported when it would leave samtools' queue.
  * The chain pass over a tree is made when the first of its records leaves; records that join it later get another pass.
  * Without the pass, a loss is reported at once, and only the counts of originals wait. Serial; no I/O. */
 #ifndef DUP_CHAINS_H
@@ -29,7 +28,7 @@ struct dup_chains_opt {
     const struct dup_coords_rule *coords_rule;   /* how names are read; NULL without distance */
     struct dup_counts *totals;   /* by read group: optical duplicates are added; NULL if distance is 0 */
     struct dup_others *others;   /* -S: gets the losers that are elsewhere; names must be kept. NULL: not requested */
-    struct dup_warnings *warnings;   /* gets names that cannot be read, as often as upstream reads them; NULL if
+    struct dup_warnings *warnings;   /* gets names that cannot be read, as often as samtools reads them; NULL if
                                       * distance is 0 */
     const struct dup_store *store;   /* holds losses that do not fit into memory; NULL: none */
     dup_settled_fn *settled;

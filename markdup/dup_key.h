@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The properties of one record that markdup uses: whether it takes part, the key that its duplicates share, its score,
- * and its place in upstream's queue. Serial; no I/O. Threads may share a rule. */
+ * and its place in samtools' queue. Serial; no I/O. Threads may share a rule. */
 #ifndef DUP_KEY_H
 #define DUP_KEY_H
 

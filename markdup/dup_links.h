@@ -9,7 +9,7 @@
 #include "markdup/small_pool.h"
 
 /* An entry in the list of a tree: a link, or a bundle of links in files. `next` leads through the full tree, root
- * first, in the order of upstream's chain, which decides between equal records. There may be millions of nodes, so they
+ * first, in the order of samtools' chain, which decides between equal records. There may be millions of nodes, so they
  * refer to each other by handles of the pool. */
 struct dup_node {
     uint32_t next;

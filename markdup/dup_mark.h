@@ -45,8 +45,8 @@ unsigned dup_mark_flag(const struct dup_mark_rule *rule, const struct bam_record
 bool dup_mark_is_flag(const struct dup_mark_rule *rule, const struct bam_record *record,
                       const struct dup_verdict *verdict);
 
-/* Bytes of room that dup_mark_append() needs beyond those of the record: more than the four tags with their longest
- * values, and the bytes before a number, need. */
+/* Bytes of room that dup_mark_append() needs in addition to those of the record. This is an upper limit: the four tags
+ * with their longest values, and the bytes before a number, take less. */
 enum { DUP_MARK_ROOM = 1024 };
 
 /* Appends the checked record as markdup writes it. An existing tag is replaced in place. A new tag goes after the

@@ -31,7 +31,7 @@ struct dup_coords_rule {
 };
 
 /* Opens the rule. regex NULL: by colons. order: "txy", "tyx", "xyt", "yxt", "xty", "ytx", "xy" or "yx"; NULL: "txy".
- * The first coordinate is used as x, even if its letter is y, as upstream does. Returns NULL, or the fault, a constant
+ * The first coordinate is used as x, even if its letter is y, as in samtools. Returns NULL, or the fault, a constant
  * string; then nothing is open. */
 const char *dup_coords_open(struct dup_coords_rule *rule, const char *regex, const char *order);
 void dup_coords_close(struct dup_coords_rule *rule);

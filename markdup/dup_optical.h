@@ -41,7 +41,7 @@ void dup_clusters_free(struct dup_clusters *clusters);
 /* Adds a member; its tile is copied. -1: out of memory. */
 int dup_clusters_add(struct dup_clusters *clusters, uint32_t member, const char *name, const struct dup_coords *coords);
 
-/* Marks each cluster that has a better one close to it. Two clusters are close if upstream's scan finds them: both are
+/* Marks each cluster that has a better one close to it. Two clusters are close if samtools' scan finds them: both are
  * in one group, |dy| <= distance, and dx <= distance, where the scan from one reaches the other. Groups and scan:
  *
  *   clusters in the order of length of the tile's name, tile, x:
@@ -59,7 +59,7 @@ int dup_clusters_mark(struct dup_clusters *clusters, const struct dup_members *m
 /* Parts of dup_clusters_mark(). Sorts the tiles of the names: tiles[] has room for all. */
 void dup_tiles_rank(const struct name_table *found, struct dup_tile *tiles);
 
-/* Returns the end of the group that begins with tiles[from]; there are n tiles. Upstream's scan compares each tile with
+/* Returns the end of the group that begins with tiles[from]; there are n tiles. samtools' scan compares each tile with
  * the first one of the group, and distinguishes two tiles only if their names have the same length. */
 size_t dup_tiles_group(const struct dup_tile *tiles, size_t n, size_t from);
 

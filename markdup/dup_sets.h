@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The sets of duplicates that are open: one shard of markdup's two tables. A set is all records of one key whose window
- * is open. Its first record, the owner, opened it. It closes when upstream's queue would let the owner go, and the next
+ * is open. Its first record, the owner, opened it. It closes when samtools' queue would let the owner go, and the next
  * record of that key opens another one. The best record so far keeps the set; every other record has lost, and is a
  * duplicate from that moment on.
  *
@@ -19,7 +19,7 @@
 /* A record as its set keeps it. */
 struct dup_member {
     uint64_t number;             /* of the record in the input */
-    int64_t leaves_at;           /* it leaves upstream's queue when a record begins here or later */
+    int64_t leaves_at;           /* it leaves samtools' queue when a record begins here or later */
     const char *name;            /* NULL if it is not kept */
     int64_t score;               /* of a pair end: including ms */
     uint32_t group;

@@ -69,7 +69,7 @@ struct marked_slice {
     struct marked_place from, to;     /* the place before it, and its end, which only includes `from` once joined */
     size_t joined;               /* records before its first break: the records before the slice can reach them */
     size_t out_of_order;               /* index of the first record out of order or unreadable; records.n: none */
-    enum bam_fault fault;        /* why it cannot */
+    enum bam_fault fault;        /* why it cannot be read */
     _Atomic uint64_t *lost;      /* one bit for each record; any shard sets it before the slice is final */
     size_t max_lost;             /* words allocated */
     struct marked_settled *settled; /* for each record; NULL: nothing was reported */

@@ -146,7 +146,7 @@ static void advise_on_cores(struct report *r)
     else if (r->n_threads < cores)
         say(r, "Use -@ %d: there are %d cores (%d CPUs).", named(r, cores), cores, f->cpus);
     else
-        say(r, "Use -@ %d for some 20 to 30 %% more: each core runs more than one thread.", named(r, f->cpus));
+        say(r, "Use -@ %d for some 20 to 30 %% more speed: each core runs more than one thread.", named(r, f->cpus));
 }
 
 /* Advice about threads that the system may move. On several nodes that takes them away from their memory. If there are

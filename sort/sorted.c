@@ -170,7 +170,7 @@ int sorted_open(struct sorted *s, const struct sorted_options *how)
 
 void sorted_say_merge(const struct sorted *s, uint64_t n_runs, uint64_t n_sublists)
 {
-    bool is_told = s->opts->order.by != SORT_COLLATE && hts_verbose > HTS_LOG_ERROR;   /* the line of upstream's sort */
+    bool is_told = s->opts->order.by != SORT_COLLATE && hts_verbose > HTS_LOG_ERROR;   /* the line of `samtools sort` */
     if (n_runs > 0 && is_told)
         fprintf(stderr, "[bam_sort_core] merging from %llu files and %llu in-memory blocks...\n",
                 (unsigned long long)n_runs, (unsigned long long)n_sublists);

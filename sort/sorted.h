@@ -101,7 +101,7 @@ int sorted_prepare_merge(struct sorted *sorted, struct merge_ring_options *how, 
 /* Opens sorted->merge. After the team it may be closed, then prepared and opened again. -1: stop. */
 int sorted_begin_merge(struct sorted *sorted, const struct merge_ring_options *how);
 
-/* Reports on stderr that runs are merged, if there are any. Upstream's sort does so, but its collate does not. */
+/* Reports on stderr that runs are merged, if there are any, as `samtools sort` does. `samtools collate` does not. */
 void sorted_say_merge(const struct sorted *sorted, uint64_t n_runs, uint64_t n_sublists);
 
 /* Closes the sort, in a team of n_threads if one thread would take long. driver: it has the output, which

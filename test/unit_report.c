@@ -172,7 +172,7 @@ static void test_cores_are_offered_before_their_second_threads(void **state)
     r.facts.topology = (struct topology){32, 1, 1};
     check_advice(r, "Use -@ 32: there are 32 cores (64 CPUs).", "");
     r.n_threads = 32;
-    check_advice(r, "Use -@ 64 for some 20 to 30 % more: each core runs more than one thread.", "");
+    check_advice(r, "Use -@ 64 for some 20 to 30 % more speed: each core runs more than one thread.", "");
     r.n_threads = 64;
     check_advice(r, "", "");
 }
