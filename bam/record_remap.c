@@ -237,5 +237,5 @@ const char *record_remap_fault(int status)
     return status == -3 ? "has an RG or PG tag that is not a string. Nothing was written; remove the tag first"
          : status == -2 ? "is too long for the new ID in its RG or PG tag. Nothing was written; rename the @RG and @PG "
                           "lines first"
-                        : "finds no memory";
+                        : "needs more memory than is left";
 }

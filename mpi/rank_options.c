@@ -24,7 +24,7 @@ static void put_usage(FILE *to)
           "\n"
           "All ranks sort together into one file, with the bytes that samtools-omp writes. -@ and -m are for each\n"
           "rank. "
-          "`samtools-omp-mpi sort --help` lists the options; `man samtools-omp-mpi` says which cannot be had.\n", to);
+          "`samtools-omp-mpi sort --help` lists the options; `man samtools-omp-mpi` says which cannot be used.\n", to);
 }
 
 static void put_version(void)
