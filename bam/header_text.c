@@ -77,7 +77,7 @@ static const char *line_fault(const char *line, size_t n, bool is_sam, size_t *n
     if (n == 0 || line[0] != '@' || (is_sam && is_bare(line, n)))
         return NULL;
     if (n < LINE_MIN)
-        return "is too short for a header's";
+        return "is too short for a header line";
     if (is_sam && (!is_header_line(line) || line[3] != '\t'))
         return "does not begin with @HD, @SQ, @RG, @PG or @CO, and a tab";
     return memcmp(line, "@SQ", 3) == 0 ? lengths_fault(line, n, n_repeated) : NULL;

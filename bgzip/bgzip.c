@@ -71,7 +71,7 @@ static enum cut_kind data_kind(const struct bgzip *b)
     }
 }
 
-/* Our own encoder of -l 1 is made for BAM: it would make some text up to 19 % larger than htslib's. */
+/* Our own encoder of -l 1 is made for BAM: it deflates some text at 0.6 of the speed of htslib's (doc/dev/tried.md). */
 static int level_for(enum cut_kind kind, int level)
 {
     return kind != CUT_RECORDS && level == 1 ? BGZF_LEVEL_TEXT_1 : level;

@@ -51,7 +51,7 @@ static int set_up(htsFile *file, htsThreadPool *threads, const struct hts_file_o
     if (o->reference && hts_set_fai_filename(file, o->reference) < 0)
         return latch_fail(o->latch, "cannot use %s as reference: %s", o->reference, strerror(errno));
     if (start_threads(threads, file, o->n_threads) < 0)
-        return latch_fail(o->latch, "%s: no memory for threads", o->path);
+        return latch_fail(o->latch, "%s: out of memory for threads", o->path);
     return 0;
 }
 

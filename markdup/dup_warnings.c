@@ -12,7 +12,7 @@ static const char *const texts[DUP_WARNINGS] = {
 };
 
 static const char *const sums[DUP_WARNINGS] = {
-    [DUP_WARNING_COORDINATES] = "no coordinates could be read in names, times",
+    [DUP_WARNING_COORDINATES] = "failed attempts to read coordinates in names",
     [DUP_WARNING_BARCODE] = "records without a barcode that could be read",
 };
 

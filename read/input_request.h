@@ -12,7 +12,7 @@ struct input_request {
                                   * owned */
     size_t n;
     char **indexes;              /* indexes of the inputs; an entry is NULL if the index is beside its input; NULL: all
-                                  * indexes are; owned */
+                                  * are beside their inputs; owned */
     hts_opt *format_options;     /* --input-fmt-option; NULL: none; owned */
     const char *reference;       /* FASTA for CRAM; NULL: the one that htslib finds */
 };

@@ -35,7 +35,7 @@ struct record_stream {
                                   * them with the same clocks */
 };
 
-/* What a producer does while its consumer waits; the functions of struct record_stream have the same names. */
+/* The steps of a producer while its consumer waits. The functions of struct record_stream have the same names. */
 struct stream_steps {
     enum chunk_state (*advance)(void *producer);
     task_help_fn *help;
