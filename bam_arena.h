@@ -62,7 +62,7 @@ struct bam_arena {
     size_t n_sublists, max_sublists;
     bool normalised;             /* the records are already normalised: bam_record_fix() changes none of them */
     int32_t n_ref;               /* number of @SQ lines; reference ids are less than this */
-    const int64_t *lengths;      /* of these references; NULL: `beyond` is not needed */
+    const int64_t *lengths;      /* lengths of these references; NULL: `beyond` is not needed */
     bool beyond;                 /* a record listed so far begins after the end of its reference */
     const struct sort_rule *rule;   /* makes the keys; NULL: coordinate order */
 };
@@ -122,7 +122,7 @@ int bam_arena_fix(const struct bam_arena *arena, struct bam_key *keys, uint32_t 
 /* Where a block came from, for messages. */
 struct bam_origin {
     const char *file;
-    uint64_t offset;             /* of the compressed block in the file */
+    uint64_t offset;             /* offset of the compressed block in the file */
 };
 
 /* Takes over the records of the block that ends at block_end. Call it in stream order. Accepts the guess if it starts

@@ -48,7 +48,7 @@ struct bgzf_source {
     struct inflated_bytes *span; /* `back` or `tail` if the peeked block comes from it; else NULL */
     uint8_t *put_back;           /* where `back` lies */
     struct source_slot *slots;
-    struct task_ring ring;       /* of the slots; its work is to inflate the block of a slot */
+    struct task_ring ring;       /* ring of the slots; its work is to inflate the block of a slot */
     bgzf_source_inflated_fn *inflated;
     void *inflated_arg;
     struct bgzf_codec **codecs;  /* one for each thread: the codecs of the options, or the source's own */
@@ -390,7 +390,7 @@ struct bgzf_sink {
     struct bgzf_codec **codecs;  /* one for each thread: see bgzf_codec_of() */
     uint8_t *filled;             /* BGZF_MAX_BLOCK bytes per thread: the data of its block */
     bool begun;                  /* the ring's next slot is being filled; main thread */
-    struct task_ring ring;       /* of the slots of U and C; the ticket releases them */
+    struct task_ring ring;       /* ring of the slots of U and C; the ticket releases them */
     struct task_ring ends;       /* each slot frees part of the memory, when all blocks are written */
     struct bgzf_ticket *ticket;
 };

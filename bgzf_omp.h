@@ -169,7 +169,7 @@ struct bgzf_sink_options {
     bgzf_sink_make_fn *make;     /* for SAM */
     bgzf_ticket_placed_fn *placed;
     bgzf_sink_finished_fn *finished;     /* may be NULL */
-    void *arg;                   /* of these functions */
+    void *arg;                   /* argument of these functions */
 };
 
 /* Error message for the latch; its argument is the path. */

@@ -35,7 +35,7 @@ struct bam_record {
 enum {
     BAM_FIXED = 36,          /* bytes before data[], with block_size */
     BAM_MIN_RECORD = BAM_FIXED + 1,   /* a name that is only a NUL */
-    BAM_NAME_SIZE_MAX = 255, /* of a name that samtools accepts, with its NUL */
+    BAM_NAME_SIZE_MAX = 255, /* bytes of a name that samtools accepts, with its NUL */
     BAM_INLINE_OPS_MAX = 0xffff,      /* operations of a CIGAR; more go into a CG tag */
 };
 _Static_assert(sizeof(struct bam_record) == BAM_FIXED, "no padding in the view");

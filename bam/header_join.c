@@ -15,8 +15,9 @@
 struct id_lines {
     char type[3], program[3];    /* program: the field that names a @PG line: PG of @RG, PP of @PG */
     bool joins;                  /* lines with the same ID become one */
-    kstring_t lines;             /* of the result, each with its newline */
-    kstring_t added;             /* of the header being added, each with its NUL; `program` still has its old value */
+    kstring_t lines;             /* lines of the result, each with its newline */
+    kstring_t added;             /* lines of the header being added, each with its NUL; `program` still has its old
+                                  * value */
     struct name_table ids;       /* all IDs in use */
 };
 

@@ -19,7 +19,7 @@ struct header_join;
 struct latch;
 
 struct header_join_options {
-    int64_t seed;                /* of the random number generator, -s; its lower 32 bits are used */
+    int64_t seed;                /* seed of the random number generator, -s; its lower 32 bits are used */
     bool joins_groups;           /* -c: only the first of the @RG lines with the same ID is kept */
     bool joins_programs;         /* -p: only the first of the @PG lines with the same ID is kept */
     bool groups_by_file;         /* -r: each input is one group, named like its file */

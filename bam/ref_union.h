@@ -16,7 +16,7 @@ struct ref_names;
 /* The numbers that the references of some headers have in the union. */
 struct ref_list {
     int32_t *ids, n;             /* owned */
-    uint64_t hash;               /* of these */
+    uint64_t hash;               /* hash of the list */
 };
 
 /* A zero-initialised struct is empty. */

@@ -73,10 +73,10 @@ enum {
  * (which will free the slot, or leave it to be gathered). The main thread waits for the oldest slot when all slots are
  * handed out, and there are more than `gathered` slots. When it waits for another slot, no block stays gathered. */
 struct ticket_slot {
-    uint64_t number;             /* of the block; set by the main thread, before READY */
+    uint64_t number;             /* number of the block; set by the main thread, before READY */
     _Atomic uint64_t finished;   /* number << LENGTH_BITS | length; 0: not finished, or taken by a writer */
     const uint8_t *bytes;        /* to be written; set by the thread that finishes the block */
-    uint64_t place;              /* of the block; this field and the next one are set by the thread that takes the
+    uint64_t place;              /* place of the block; this field and the next one are set by the thread that takes the
                                   * block, before the ticket is stored */
     size_t length;
 };

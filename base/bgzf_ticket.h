@@ -27,13 +27,13 @@ struct bgzf_ticket_options {
     const char *path;            /* for messages */
     struct task_ring *ring;      /* the caller's; its slots have the blocks. The ticket releases a slot once the bytes
                                   * of its block are no longer needed */
-    uint32_t n_slots;            /* of the ring */
+    uint32_t n_slots;            /* slots of the ring */
     const struct engine *engine;
     int n_writers;               /* threads that write at the same time into a regular file */
     size_t piece_size;           /* bytes per write to a regular file, a power of two; 0: blocks are written without a
                                   * copy */
     bgzf_ticket_placed_fn *placed;
-    void *arg;                   /* of placed */
+    void *arg;                   /* argument of placed() */
 };
 
 /* NULL: out of memory. */

@@ -218,6 +218,6 @@ size_t machine_program_grown(size_t at_start, size_t most)
 
 size_t machine_thread_memory(void)
 {
-    enum { TOUCHED = 160 << 10 };                /* of its stack, and of the allocator's heap for it */
+    enum { TOUCHED = 160 << 10 };                /* bytes of its stack, and of the allocator's heap for it */
     return TOUCHED;
 }

@@ -26,7 +26,7 @@ struct memory_job {
     int level;                   /* compression level of BAM and SAM.gz, see bgzf_codec_new() */
     size_t n_inputs;
     size_t thread_space;         /* bytes of address space for one more thread; 0: address space has no limit */
-    enum sink_form form;         /* of the output */
+    enum sink_form form;         /* form of the output */
     size_t program;              /* see machine_program_memory() */
     size_t n_waiting;  /* inputs after the first that have buffers before their turn, because they are not files */
     bool in_chunks;              /* see MEMORY_AT_ONCE; all inputs after the first are waiting then */

@@ -18,7 +18,7 @@ struct piece_buffer {
 
 struct out_pieces {
     struct out_pieces_options opt;
-    uint8_t *bytes;              /* of all buffers */
+    uint8_t *bytes;              /* bytes of all buffers */
     struct piece_buffer buffers[];
 };
 

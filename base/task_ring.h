@@ -54,7 +54,7 @@ struct task_ring_options {
     int n_threads;               /* threads of the team: a batch leaves every thread some tasks; 0: no batches */
     bool large_batches;          /* while threads lack work, one task gets several batches and shares them */
     task_run_fn *run;
-    void *arg;                   /* of run */
+    void *arg;                   /* argument of run() */
     bool run_releases;           /* run(), or the function it passes the slot to, releases it; no slot is ever DONE */
 };
 

@@ -40,7 +40,7 @@ struct bgzip {
     const char *in;              /* "-": standard input */
     struct bgzip_names names;
     struct input_file input;
-    struct stat st;              /* of the input; mode 0: it is not a file */
+    struct stat st;              /* status of the input; mode 0: it is not a file */
     struct read_ahead *ahead;
     struct bgzip_output *to, own;
     struct gzi_index index;      /* that is read */

@@ -23,7 +23,7 @@ _Static_assert((int)BYTE_WINDOW_KEPT >= (int)BGZF_MAX_BLOCK, "a block that is no
  * noted. */
 struct pass_block {
     const uint8_t *from;         /* data, or a BGZF block; NULL: the bytes are in `data` */
-    atomic_int *users;           /* of those bytes, which are held until they are used */
+    atomic_int *users;           /* users of those bytes, which are held until they are used */
     uint32_t size;               /* bytes of data */
     uint32_t begin, end;         /* the part of them that is written */
     struct bgzf_frame frame;
@@ -36,8 +36,8 @@ struct bgzip_pass {
     struct bgzip_pass_options opt;
     struct bgzip_pass_result *result;
     struct bgzf_sink *sink;
-    struct pass_block *blocks;   /* of each slot */
-    uint8_t *data;               /* of all blocks */
+    struct pass_block *blocks;   /* block of each slot */
+    uint8_t *data;               /* bytes of all blocks */
     struct bgzf_codec **codecs;  /* one for each thread */
     uint64_t placed;  /* bytes of data in the blocks that have places; used by the thread that holds the ticket */
 };

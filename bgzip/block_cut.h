@@ -20,7 +20,7 @@ enum cut_kind {
 /* A zero-initialised struct with a kind is the state before the first block. */
 struct block_cut {
     enum cut_kind kind;
-    const struct gzi_index *places;   /* of CUT_PLACES */
+    const struct gzi_index *places;   /* index of CUT_PLACES */
     size_t n_places;             /* places before this index are passed */
     uint64_t at;                 /* bytes in the blocks so far */
     /* for CUT_RECORDS */

@@ -18,7 +18,7 @@ struct counter_settings {
     struct coverage_settings coverage;
     struct stats_settings stats;
     char *words[OPTION_WORDS_MOST + 2];
-    char text[];                 /* of the words */
+    char text[];                 /* text of the words */
 };
 
 void count_args_add(struct output_request *out, const char *file, struct counter counter)

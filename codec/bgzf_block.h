@@ -29,7 +29,7 @@ enum {
 extern const uint8_t bgzf_block_eof[BGZF_EOF_SIZE];
 
 struct bgzf_frame {
-    uint32_t size;                /* of the complete block, header and footer included */
+    uint32_t size;                /* size of the complete block, header and footer included */
     uint32_t data_offset;         /* where the deflate data begin */
     uint32_t inflated_size;
 };

@@ -26,7 +26,7 @@ struct history {
     struct heads heads;
     struct reads reads;
     struct qual_tables quals;
-    struct qual_events events;                     /* of the last piece */
+    struct qual_events events;                     /* events of the last piece */
 };
 
 INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history *h, const struct fields *f,

@@ -147,7 +147,7 @@ static void set_part(struct lanes *l, const struct parse *p, uint32_t begin, uin
 /* The state of one lane at the last position that was looked at. Positions are 16 bits. Positions after the end of the
  * block may be too small, which does not matter. */
 struct lane {
-    uint16_t cost[LANE_CHUNK + ALL_SEEN + 1];      /* of a chunk's positions, and of those after it */
+    uint16_t cost[LANE_CHUNK + ALL_SEEN + 1];      /* costs of a chunk's positions, and of those after it */
     uint16_t at;
     uint16_t run, len, dist;                       /* how many bytes equal the one before; the match carried back */
     uint16_t end, end_cost;                        /* where that match ends, if it is longer than ALL_SEEN */

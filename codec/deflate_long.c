@@ -32,7 +32,7 @@ enum {
     MUCH_COPIED = 45,             /* percent */
     COPIED = 8,                   /* a read is a copy if less than one byte of its SEQ in this many is a literal */
 
-    UNIT = SEGMENT,               /* of qualities; their codes may change between units */
+    UNIT = SEGMENT,               /* unit of qualities; their codes may change between units */
     QUAL_SAMPLES = 37,            /* one quality in this many is looked at */
     STEPS_SEEN = 256,             /* qualities of each QUAL that show how large its steps are */
     /* Where qualities change in small steps, there are matches of a few bytes at every place. Random walks have 1.3 on

@@ -103,7 +103,7 @@ struct parse {
     uint32_t last;                /* no match begins here or later */
     uint32_t at;                  /* the next position to look at */
     uint32_t anchor;              /* the first byte that is not in a sequence yet */
-    uint32_t dist;                /* of the last match */
+    uint32_t dist;                /* distance of the last match */
 };
 
 /* deflate_fast() is -l 1; deflate_lanes() is the default level, for any bytes. Both go from p->at to p->last and put

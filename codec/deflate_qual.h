@@ -20,7 +20,7 @@ enum {
     QUAL_PIECE = 512,             /* qualities that are parsed at once */
     QUAL_BACK = 32,               /* a match begins at most this many qualities before an event */
     QUAL_KEYS = 3,                /* 2 instead of 3 are 0.1 % larger, 1 % faster */
-    QUAL_BITS = 12,               /* of each table; 10 are 0.1 to 0.2 % larger */
+    QUAL_BITS = 12,               /* bits of each table; 10 are 0.1 to 0.2 % larger */
     BIT = 8,                      /* costs are in eighths of a bit */
     LITERAL_COST = 6 * BIT,
     RUN_COST = 11 * BIT / 2,      /* the cost of distance 1 */
@@ -70,7 +70,7 @@ struct qual_events {
     uint16_t len[QUAL_PIECE + 3], dist[QUAL_PIECE + 3], back[QUAL_PIECE + 3];  /* its match; bytes that agree before */
     uint32_t key[QUAL_PIECE + 3];                  /* the run and the quality after it */
     uint32_t cost[QUAL_PIECE + 3];                 /* from here to the end */
-    uint32_t match_cost[QUAL_PIECE + 3];           /* of the match without its length, and from there to the end */
+    uint32_t match_cost[QUAL_PIECE + 3];           /* cost of the match without its length, and from there to the end */
     uint64_t begins[QUAL_PIECE / 64 + 1];          /* bit i of all words: an event at at[0] + i */
     uint16_t before[QUAL_PIECE / 64 + 1];          /* the events before those of a word */
 };

@@ -288,10 +288,10 @@ static const struct effort thorough = {.many_literals = 3, .lazy = true};
 /* The last reads of one place, by the lowest bit of the position; the last read comes first. */
 struct place_reads {
     struct {
-        int64_t pos;                               /* of the first base, as if it were not clipped */
+        int64_t pos;                               /* position of the first base, as if it were not clipped */
         uint32_t seq;
     } read[2][N_READS];
-    int64_t pos;                                   /* of the last read */
+    int64_t pos;                                   /* position of the last read */
 };
 
 /* The reads that SEQ is compared with. */

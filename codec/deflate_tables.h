@@ -24,15 +24,15 @@ enum {
     BITS_OF_4 = 15, BITS_OF_10 = 14,                /* 64 and 32 KiB */
     ALL_SEEN = 16,                /* shorter lengths are distinguished; this and longer ones are not */
 
-    PRICE = 4,                    /* of one bit: prices are quarters of a bit */
-    PRICE_MAX = 13 * PRICE,       /* of a symbol */
+    PRICE = 4,                    /* price of one bit: prices are quarters of a bit */
+    PRICE_MAX = 13 * PRICE,       /* largest price of a symbol */
 };
 
 /* The prices of symbols, by their counts so far. */
 struct lane_prices {
     uint8_t literal[16];          /* by the higher half of the byte */
     uint8_t distance[16];         /* by log2_floor() of the distance, with its extra bits */
-    uint8_t longer[16];           /* of ALL_SEEN bytes and more, by length / 16 */
+    uint8_t longer[16];           /* price of ALL_SEEN bytes and more, by length / 16 */
     /* The prices of lengths 4 to 15, and of ALL_SEEN without the price in `longer`: price << 4 | length - 3. So the
      * least of them states its length. */
     uint16_t length[ALL_SEEN + 1];

@@ -11,7 +11,7 @@ struct gzip_blocks {
     struct gzip_member *member;
     uint64_t begin;              /* where the member begins in the input */
     bool ended;
-    uint32_t size;               /* of the block in data */
+    uint32_t size;               /* size of the block in data */
     uint8_t data[BGZF_MAX_BLOCK];
 };
 

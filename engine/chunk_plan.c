@@ -6,8 +6,8 @@
 #include "read/sam_reader.h"
 #include "read/sliced_input.h"
 
-static const size_t TEXT_MIN = (size_t)64 << 10, TEXT_MAX = (size_t)256 << 10;   /* of a chunk; the minimum holds any
-                                  * inflated block */
+/* Bytes of a chunk. The minimum holds any inflated block. */
+static const size_t TEXT_MIN = (size_t)64 << 10, TEXT_MAX = (size_t)256 << 10;
 
 /* Returns the memory of n chunks. Few records are larger than their lines, and none has more than twice the size.
  * Compressed blocks that are kept with the text are later kept with the records. While chunks are made, the consumer

@@ -23,7 +23,8 @@ struct engine_opts {
     struct sort_order order;
     const char **temp_prefixes;  /* -T, or its default: places for temporary files; owned ... */
     size_t n_temp_prefixes;      /* ... at least one; `merge` has none */
-    const char **values;         /* of options that do not name a file to write: they may name files to read; owned */
+    const char **values;         /* values of options that do not name a file to write: they may name files to read;
+                                  * owned */
     size_t n_values;
     void *words;                 /* data that the command made from its arguments, in one allocation; owned; NULL:
                                   * none */

@@ -105,7 +105,7 @@ static void remove_tags(struct mods *m)
 /* MM and ML while they are cut, in place. */
 struct cut {
     int64_t before[16], until[16];   /* bases of the primary record before the remaining part, and up to its end */
-    uint8_t *to;                 /* of MM */
+    uint8_t *to;                 /* where the next byte of MM goes */
     const uint8_t *value;        /* the next value of ML; NULL: there is no ML */
     uint8_t *value_to;
 };

@@ -21,11 +21,11 @@ struct fixed {
     struct inputs in;       /* one */
     struct fix_request request;
     struct parted_mates parted;
-    int64_t *lengths;            /* of the references */
+    int64_t *lengths;            /* lengths of the references */
     struct fixed_records *records;
     struct sliced_input slices;
     bool is_out;                 /* the oldest slice in use is being written to the sink */
-    struct record_list list;     /* of the records of that slice */
+    struct record_list list;     /* list of the records of that slice */
     size_t max;                  /* records the list has room for */
 };
 

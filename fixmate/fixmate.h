@@ -20,7 +20,7 @@ struct fixmate_rules {
     bool mate_score;             /* -m: tag ms */
     bool base_mods;              /* -M: tags MM, ML, MN */
     unsigned sanitize;           /* enum sanitize, for -z */
-    const int64_t *lengths;      /* of the references; owned by the caller */
+    const int64_t *lengths;      /* lengths of the references; owned by the caller */
 };
 
 /* A record while it is fixed: the original, and the changes. */
@@ -38,7 +38,7 @@ struct fixmate_read {
 
 /* Zero-initialised: nothing is in use. */
 struct fixmate {
-    struct fixmate_read *primaries;      /* of the template; `max` of them have been allocated */
+    struct fixmate_read *primaries;      /* primary records of the template; `max` of them have been allocated */
     size_t n, max;
     struct fixmate_read other;   /* the record that is not primary */
     bam1_t b;                    /* the record being normalised */

@@ -71,7 +71,7 @@ static const uint8_t *look_reverse(struct look *l, const struct mod_chain *c)
 
 static bool look_at_chains(struct look *l, const uint8_t *p)
 {
-    enum { TYPES_MAX = 256 };    /* of htslib */
+    enum { TYPES_MAX = 256 };    /* limit of htslib */
     while (*p) {
         struct mod_chain c;
         if (!mod_chain_read(p, &c) || (l->n_types += c.n_types) >= TYPES_MAX)

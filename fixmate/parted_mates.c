@@ -3,7 +3,7 @@
 #include "base/message.h"
 #include "fixmate/parted_mates.h"
 
-enum { BITS = 12, MATES = 1 << BITS };   /* of the index into `last`, and their number */
+enum { BITS = 12, MATES = 1 << BITS };   /* bits of the index into `last`, and number of its entries */
 
 size_t parted_mates_memory(void)
 {

@@ -9,7 +9,7 @@
 #include "base/latch.h"
 
 enum {
-    MIN_SHIFT = 14, BAI_LEVELS = 5,              /* of BAI (SAMv1 section 5.1.1), and the default of CSI */
+    MIN_SHIFT = 14, BAI_LEVELS = 5,              /* values of BAI (SAMv1 section 5.1.1), and the default of CSI */
     CSI_SLACK = 256,                             /* bases that htslib adds to the longest reference */
 };
 
@@ -19,8 +19,8 @@ struct bam_index {
     const char *path;            /* NULL: only the log is used */
     hts_idx_t *idx;              /* made with the first block of records */
     uint64_t end;                /* virtual offset after the last record */
-    int64_t begin;               /* of the last record */
-    int32_t ref_id;              /* of the last record; -1 before the first one */
+    int64_t begin;               /* where the last record begins */
+    int32_t ref_id;              /* reference of the last record; -1 before the first one */
     struct byte_buffer log;
 };
 

@@ -36,7 +36,7 @@ struct cram_count {
     uint8_t field;               /* the header field being read, */
     uint8_t size, left;          /* its size, and its bytes still to come (left is 0 before the first), */
     uint64_t value;              /* and the value of the bytes that have passed */
-    uint32_t crc;                /* of the container's header or of the block so far */
+    uint32_t crc;                /* CRC-32 of the container's header or of the block so far */
     /* from headers; blocks, landmarks and compressed: the number (of bytes) still to come */
     uint32_t length, n, blocks, landmarks, compressed;
     uint32_t headers;            /* blocks of the container that are still to be checked */
@@ -47,7 +47,7 @@ struct cram_count {
     uint32_t n_maps;
     uint8_t maps[1024];
     bool mixes;                  /* such a container needs its references to be decoded; only known if checks is set */
-    uint8_t type;                /* of the block, */
+    uint8_t type;                /* type of the block, */
     uint64_t block, end;         /* the block's offset, and the end of the container */
     uint64_t first;              /* offset of the first container's blocks; 0: not reached yet */
     uint64_t header;             /* offset of the latest container header */

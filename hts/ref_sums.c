@@ -22,7 +22,7 @@ struct ref_sums {
     struct latch *latch;
     pthread_mutex_t lock;        /* guards the index, which reads the file */
     faidx_t *index;              /* NULL: htslib reports why it cannot read the FASTA */
-    atomic_uchar *states;        /* of references */
+    atomic_uchar *states;        /* states of references */
 };
 
 struct ref_sums *ref_sums_new(sam_hdr_t *header, const char *fasta, const char *path, struct latch *latch)

@@ -74,7 +74,7 @@ static inline int dup_worth_compare(const struct dup_worth *a, const struct dup_
 /* A zero-initialised struct is empty, and has one round with all cells and no limit. */
 struct dup_cells {
     struct byte_buffer list;     /* struct cell */
-    struct small_pool names;     /* of best ones */
+    struct small_pool names;     /* names of best clusters */
     uint32_t *slots;             /* hash table: number of the cell + 1; 0: free */
     size_t n_slots;              /* 0, or a power of two */
     uint32_t round, more_rounds; /* set by the caller: number of the round; number of rounds, a power of two, - 1 */

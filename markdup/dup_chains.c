@@ -12,8 +12,8 @@ struct dup_chains {
     bool follow;                 /* trees wait for the chain pass */
     struct dup_links links;
     struct spilled_links away;        /* links that are in files */
-    struct dup_clusters clusters;        /* of a pass; all clusters below the root are in memory */
-    struct dup_tiles tiles;      /* of a pass; some clusters are not in memory */
+    struct dup_clusters clusters;        /* clusters of a pass; all clusters below the root are in memory */
+    struct dup_tiles tiles;      /* tiles of a pass; some clusters are not in memory */
     uint32_t group;              /* the read group that is counted */
     uint64_t winner;             /* number of the record whose coordinates were read last ... */
     struct dup_coords coords;        /* ... and its coordinates */

@@ -12,7 +12,7 @@
 /* All fields count records. Each thread may have its own counts; they are added up. */
 struct dup_counts {
     uint64_t read, written, excluded, examined;
-    uint64_t paired, single;                           /* of the examined records */
+    uint64_t paired, single;                           /* counts of the examined records */
     uint64_t duplicate_pair, duplicate_single, optical_pair, optical_single;
     uint64_t non_primary, non_primary_optical;         /* marked by -S */
 };

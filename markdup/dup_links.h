@@ -49,7 +49,7 @@ struct dup_bundle {
     uint32_t n_left;             /* records that have not left */
     uint32_t chunk;              /* the chunk that holds the clusters; 0: none are kept */
     uint32_t offset, size;       /* their location in the chunk */
-    uint64_t hash;               /* of the clusters */
+    uint64_t hash;               /* hash of the clusters */
 };
 
 /* A tree of losses. */
@@ -58,7 +58,7 @@ struct dup_tree {
     uint64_t count;              /* dc of the root */
     uint32_t root, last;         /* first and last link of the list */
     uint32_t older, newer;       /* trees in the order of closed_at */
-    uint32_t group;              /* of the root */
+    uint32_t group;              /* group of the root */
 };
 
 struct dup_links {
@@ -68,7 +68,7 @@ struct dup_links {
     uint32_t first, last;        /* the line: links that have not left, in order of their numbers ... */
     struct byte_buffer heap;     /* ... except stragglers: an incumbent may get its link long after it arrived */
     size_t n_heap;               /* the smallest number is on top */
-    struct small_pool pool;      /* of links and trees */
+    struct small_pool pool;      /* memory of links and trees */
 };
 
 /* *links must be zero-initialised. -1: out of memory. */

@@ -20,7 +20,8 @@ struct high {
 struct sweep {
     const struct dup_placed *order;
     struct high *by_y;
-    bool *optical;               /* of each cluster; also the next two */
+    bool *optical;               /* for each cluster: whether it is optical. The next two fields have an entry for each
+                                  * cluster, too */
     uint32_t *leaf;
     uint32_t *rank;              /* the best cluster has 0 */
     uint32_t *by_rank;           /* the cluster of each rank */
@@ -289,7 +290,8 @@ int dup_group_mark(struct dup_cluster *clusters, struct dup_placed *order, size_
 
 size_t dup_group_memory(size_t n)
 {
-    enum { WORDS = 12 };                         /* of a cluster: leaf, rank, by_rank, heap, and up to 4 in each tree */
+    enum { WORDS = 12 };                         /* words of a cluster: leaf, rank, by_rank, heap, and up to 4 in each
+                                                  * tree */
     return n * (sizeof(struct dup_cluster) + sizeof(struct dup_placed) + sizeof(struct high) + sizeof(struct dup_worth)
                 + sizeof(bool) + WORDS * sizeof(uint32_t));
 }

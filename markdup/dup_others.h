@@ -11,7 +11,7 @@
 /* A zero-initialised struct is empty. Each entry needs its name, the name that it lost to, and some 40 bytes. */
 struct dup_others {
     struct name_table names;
-    struct byte_buffer entries;  /* of each name, by its number */
+    struct byte_buffer entries;  /* entry of each name, by its number */
     struct byte_buffer originals;   /* their texts */
 };
 

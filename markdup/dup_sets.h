@@ -18,10 +18,10 @@
 
 /* A record as its set keeps it. */
 struct dup_member {
-    uint64_t number;             /* of the record in the input */
+    uint64_t number;             /* number of the record in the input */
     int64_t leaves_at;           /* it leaves samtools' queue when a record begins here or later */
     const char *name;            /* NULL if it is not kept */
-    int64_t score;               /* of a pair end: including ms */
+    int64_t score;               /* score; that of a pair end includes ms */
     uint32_t group;
     uint8_t name_len;            /* with its NUL, as in the record */
     bool pair_end : 1, qc_fail : 1, has_mate_score : 1, elsewhere : 1;

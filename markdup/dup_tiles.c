@@ -21,7 +21,7 @@ struct tile_list {
 
 /* Clusters of a group, in memory. */
 struct tile_group {
-    struct byte_buffer bytes;    /* of the lists, and names */
+    struct byte_buffer bytes;    /* bytes of the lists, and names */
     struct dup_cluster *clusters;
     struct dup_placed *order;
     uint64_t *members;

@@ -10,7 +10,7 @@
 /* Duplicates of one original, in order. A struct that is zero except for the store is empty. */
 struct dup_tiles {
     const struct dup_store *store;
-    struct name_table names;     /* of tiles */
+    struct name_table names;     /* names of tiles */
     struct byte_buffer lists;    /* struct tile_list, by number of the tile */
     size_t memory;               /* bytes that are not in the store */
     size_t enough;               /* limit at which they are stored */

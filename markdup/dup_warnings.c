@@ -3,7 +3,7 @@
 #include "base/message.h"
 #include "markdup/dup_warnings.h"
 
-enum { WARNINGS_MOST = 10 };     /* of each kind, as in samtools */
+enum { WARNINGS_MOST = 10 };     /* warnings of each kind, as in samtools */
 
 static const char *const texts[DUP_WARNINGS] = {
     [DUP_WARNING_COORDINATES] = "no coordinates can be read in the name, so it is unknown whether it is an optical "

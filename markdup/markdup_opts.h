@@ -24,7 +24,7 @@ struct markdup_opts {
     const char *read_coords;     /* --read-coords: a valid expression; NULL: by colons */
     const char *coords_order;    /* --coords-order, a valid one; NULL: txy, or no read_coords */
     char barcode_tag[2];         /* --barcode-tag; {0}: none */
-    const char *barcode_regex;   /* of --barcode-name or --barcode-rgx, a valid expression; NULL: none */
+    const char *barcode_regex;   /* value of --barcode-name or --barcode-rgx, a valid expression; NULL: none */
     unsigned barcode_group;      /* number of its group that is the barcode */
     bool stats, json;            /* -s, --json: statistics are written, as text or as JSON; to standard error if
                                   * common.statistics is NULL */

@@ -20,7 +20,7 @@ struct marked {
     struct inputs in;       /* one */
     sam_hdr_t *sam;              /* the header */
     struct merge_request request;
-    int64_t *lengths;            /* of the references; NULL: not needed */
+    int64_t *lengths;            /* lengths of the references; NULL: not needed */
     struct marking marking;
 };
 

@@ -32,7 +32,7 @@ struct marked_flow_options {
     size_t room;                 /* approximate bytes of slices in use before reading pauses */
     struct marked_store *store;  /* for waiting records that do not fit into the room */
     size_t n_counts;             /* number of struct dup_counts: read groups, and none */
-    const char *path;            /* of the input, for messages */
+    const char *path;            /* path of the input, for messages */
     struct record_sink *sink;
 };
 

@@ -18,10 +18,10 @@ struct marked_rounds_options {
     size_t step;                 /* bytes reported before slices must be taken */
     int64_t window;              /* between records, as markdup's -l */
     const struct engine *engine;
-    struct dup_counts **counts;  /* of each thread, which alone writes to them, by read group */
+    struct dup_counts **counts;  /* counts of each thread, which alone writes to them, by read group */
     void (*entered)(void *arg, struct marked_slice *slice);   /* main thread: the shards are done with the slice */
     void *arg;
-    const char *path;            /* of the input, for messages */
+    const char *path;            /* path of the input, for messages */
 };
 
 /* The caller owns all objects that the options point to. NULL: out of memory. */

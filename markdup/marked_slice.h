@@ -27,7 +27,7 @@ struct marked_read {
 
 /* The fields of a slice that the shards need. All except `entries` can be used again. */
 struct marked_entries {
-    struct marked_read *reads;   /* of each record */
+    struct marked_read *reads;   /* data of each record */
     size_t max;                  /* records allocated */
     uint32_t *list;              /* twice the record's number, plus 1 in the table of pairs; by shard */
     uint32_t *begin;             /* start of each shard's entries, and end of the last ones */
@@ -73,7 +73,7 @@ struct marked_slice {
     _Atomic uint64_t *lost;      /* one bit for each record; any shard sets it before the slice is final */
     size_t max_lost;             /* words allocated */
     struct marked_settled *settled; /* for each record; NULL: nothing was reported */
-    struct byte_buffer names;    /* of originals */
+    struct byte_buffer names;    /* names of originals */
     size_t n_examined, n_untagged;   /* records that take part, and those of them without the barcode tag */
     size_t n_missed;             /* records whose barcode could not be read ... */
     uint32_t missed[MARKED_MISSED];  /* ... and the first of them */
@@ -81,9 +81,9 @@ struct marked_slice {
     bool changed;                /* ... or that it would change more than it may ... */
     size_t faulty;               /* ... and its index */
     size_t n_dropped;            /* records that are left out */
-    struct record_list list;     /* of the records that are written */
+    struct record_list list;     /* list of the records that are written */
     size_t max_list;
-    uint64_t checksum;  /* of the records that are written, as they are written */
+    uint64_t checksum;  /* sum over the records that are written, as they are written */
     uint64_t mark;               /* mark of the sink, once it has them */
     size_t memory;               /* bytes that it was counted with */
 };

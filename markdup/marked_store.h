@@ -12,7 +12,7 @@ struct marked_store;
 struct record_slice;
 
 struct marked_store_options {
-    struct spill_store_options store;    /* of the files */
+    struct spill_store_options store;    /* store of the files */
     size_t slice_size;           /* usual bytes of records and keys that are stored at once */
 };
 

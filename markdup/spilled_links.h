@@ -47,9 +47,9 @@ struct spilled_links {
     size_t at;                   /* bytes of head that were read */
     uint64_t n_logged, n_settled; /* losers added to the log since it was last empty; those among them that have left */
     bool keeps_clusters;
-    struct byte_buffer bytes;    /* of clusters that are not stored yet ... */
+    struct byte_buffer bytes;    /* bytes of clusters that are not stored yet ... */
     uint32_t chunk;              /* ... and their chunk, in the links' pool; 0: none */
-    struct byte_buffer clusters;     /* of a bundle */
+    struct byte_buffer clusters;     /* clusters of a bundle */
     struct byte_buffer optical;  /* one bit for each loser of the log, by seq */
 };
 

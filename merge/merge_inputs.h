@@ -12,7 +12,7 @@ struct merge_opts;
 struct merge_inputs {
     struct inputs in;       /* its count of headers includes that of the output */
     struct header_join *join;    /* the inputs' remaps refer to it */
-    sam_hdr_t *sam;              /* of the output, without a @PG line of our own */
+    sam_hdr_t *sam;              /* header of the output, without a @PG line of our own */
 };
 
 /* Opens the inputs and joins their headers. -1: failed, and the error is recorded in the latch; merge_inputs_close()

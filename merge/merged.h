@@ -26,11 +26,11 @@ struct merged {
     struct task_ring begins, ends;   /* rings of the tasks that open the inputs, and of those that free their buffers */
     struct sort_rule *rule;      /* for the output's header ... */
     const struct sort_rule *compares;   /* ... the same; NULL: keys decide */
-    int64_t *lengths;            /* of the output's references; NULL: not needed */
+    int64_t *lengths;            /* lengths of the output's references; NULL: not needed */
     bool out_of_order;           /* a record was found out of order: the main thread merges alone from there on, as
                                   * samtools does (sort/greedy_merge.h) */
     bool gave_up;                /* main thread: the inputs must be sorted instead; the latch has the reason */
-    struct task_batches tasks;   /* of all inputs, in a large team */
+    struct task_batches tasks;   /* tasks of all inputs, in a large team */
     size_t helped;               /* the input that was helped last */
     size_t refilled;             /* the input that was continued last */
     struct merge_ring *ring;

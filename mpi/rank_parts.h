@@ -28,7 +28,7 @@ struct rank_parts {
     struct input_split split;
     struct engine_opts each;       /* options of A and of B: half the memory, and this rank's output */
     struct sorted a, b;
-    struct driver d;             /* of B: its output and engine. Its latch is latch_b */
+    struct driver d;             /* driver of B: its output and engine. Its latch is latch_b */
     struct splitters splitters;
     struct rank_lists lists;     /* A's sublists */
     struct record_shares shares;
@@ -40,7 +40,7 @@ struct rank_parts {
     bool unplaced;               /* no rank has a record with a reference */
     char part_path[PATH_MAX];        /* the path of B's output, except at rank 0; the output never gets this name */
     int n_threads;
-    struct engine engine_a;      /* of A. Its latch is latch_a */
+    struct engine engine_a;      /* engine of A. Its latch is latch_a */
     struct latch latch_a, latch_b;   /* for the errors of the two sorts */
     struct latch latch;          /* errors that are neither A's nor B's */
 };

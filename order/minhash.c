@@ -46,7 +46,7 @@ struct kmer_index {
     uint8_t *filter;             /* one byte for each slot, see met() */
     int log2_slots;
     size_t n;
-    uint64_t empty_place;  /* of the last window too short for a k-mer, otherwise 0; reads without k-mers get it */
+    uint64_t empty_place;  /* place of the last window too short for a k-mer, else 0; reads without k-mers get it */
 };
 
 enum { INDEX_LOG2_MIN = 12 };    /* the table begins with 2^12 slots */

@@ -313,7 +313,7 @@ static inline int prefix_skip(const struct text_code *code, struct text t, size_
 struct symbol {
     uint64_t index;              /* without a symbol: number of symbols below the token */
     bool known;                  /* the token has a symbol */
-    uint64_t value;              /* of a number */
+    uint64_t value;              /* value of a number */
     unsigned digits;
 };
 

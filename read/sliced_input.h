@@ -51,7 +51,7 @@ struct made_slice {
 struct sliced_input {
     struct input *in;       /* owned by the caller, which opens and closes it */
     struct record_stream from;   /* its records; the caller closes the producer later */
-    struct tally taken;          /* of the records taken from it */
+    struct tally taken;          /* tally of the records taken from it */
     struct merge_request request;
     struct chunk_borrower borrower; /* its share in the pool, if there is a pool */
     struct sliced_input_options opt;

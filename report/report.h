@@ -41,7 +41,7 @@ struct report_facts {
     enum report_file input_is, output_is;
     bool by_htslib;              /* htslib decodes input or encodes output; its threads are not counted */
     int cpus;                    /* CPUs that we may use; 0: unknown */
-    struct topology topology;    /* of these CPUs, including those that a CPU time quota leaves unused */
+    struct topology topology;    /* layout of these CPUs, including those that a CPU time quota leaves unused */
     bool bound;                  /* threads are bound to places (OMP_PLACES, OMP_PROC_BIND) */
     double user, system;         /* CPU seconds of the process */
     double run_queue;            /* seconds in which threads were ready to run and had no CPU; below 0: unknown */
@@ -53,7 +53,7 @@ struct report_facts {
     uint64_t records;
     struct report_inputs merged;
     struct report_copied copied;
-    struct counter_numbers counted;      /* of the output */
+    struct counter_numbers counted;      /* numbers of the output */
 };
 
 /* Seconds are summed over threads. */
@@ -72,7 +72,7 @@ struct report {
     double wall;
     double busy;                 /* share of the team's time, including time without a CPU; 0..1 */
     double io;                   /* share of all stages' time in reads and writes; 0..1 */
-    uint64_t bytes;              /* of uncompressed input */
+    uint64_t bytes;              /* bytes of uncompressed input */
     struct report_stage stages[N_STAGES];
     uint64_t mean_rss;           /* mean bytes of memory over time; REPORT_UNKNOWN */
     int critical;                /* the slot with the most serial work: work that only it can do */

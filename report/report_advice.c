@@ -7,12 +7,12 @@
 #include "report/report.h"
 
 static const double TOO_SHORT = 0.2;             /* s: a shorter run is start-up, not sorting */
-static const double MUCH_WAITING = 0.15;         /* of the wall time */
-static const double MOSTLY_BUSY = 0.85, HALF_IDLE = 0.7;   /* of the team's time */
-static const double SERIAL_BOUND = 0.5;          /* of the wall time */
-static const double CPU_TAKEN = 0.75;  /* of the time in stages: with less CPU time, other programs used the CPUs */
+static const double MUCH_WAITING = 0.15;         /* share of the wall time */
+static const double MOSTLY_BUSY = 0.85, HALF_IDLE = 0.7;   /* shares of the team's time */
+static const double SERIAL_BOUND = 0.5;          /* share of the wall time */
+static const double CPU_TAKEN = 0.75;  /* share of the time in stages: with less, other programs used the CPUs */
 static const double MARGIN = 1.25;               /* spare threads, beyond those that had work */
-static const double DEFLATE_RULES = 0.6;         /* of all work */
+static const double DEFLATE_RULES = 0.6;         /* share of all work */
 enum { PLACES_MATTER = 8 };                      /* threads; with fewer, places hardly matter */
 static const uint64_t PAGES_MATTER = (uint64_t)1 << 30;   /* bytes; with less, their size and place hardly matter */
 static const uint64_t MIB = (uint64_t)1 << 20;

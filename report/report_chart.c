@@ -122,7 +122,7 @@ static void put_all_threads(struct cells *cells, const struct report *r, const s
 /* Draws the stage's part of a thread's row; cells that look alike are joined. */
 static void put_bars(const struct cells *cells, enum stage stage, double y, double height, FILE *to)
 {
-    static const double LEAST = 0.02;            /* of the height; less is invisible */
+    static const double LEAST = 0.02;            /* share of the height; less is invisible */
     int begun = 0;
     for (int i = 0, end; i < cells->columns; i = end) {
         const double *share = cells->share[i];

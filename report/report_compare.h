@@ -12,7 +12,7 @@ enum { REPORT_COMPARE_NUMBERS = 18, REPORT_COMPARE_TEXTS = 6, REPORT_COMPARE_SIZ
 
 /* The values of one report that are compared. A number that is missing in the report is NAN. */
 struct report_compare_side {
-    const char *name;            /* of its file */
+    const char *name;            /* name of its file */
     char texts[REPORT_COMPARE_TEXTS][REPORT_COMPARE_SIZE];   /* report_compare.c names them, and the numbers */
     double numbers[REPORT_COMPARE_NUMBERS];
     double stages[N_STAGES];     /* seconds of all threads */

@@ -44,7 +44,7 @@ int report_file_write(struct out_file *file, enum report_format format, report_f
  * safe in all shells. */
 static void name_in_folder(char *name, size_t size, const struct report_request *request)
 {
-    enum { MOST = 100 };                         /* of the output's name; file systems allow 255 bytes */
+    enum { MOST = 100 };                         /* bytes of the output's name; file systems allow 255 */
     char when[32] = "", output[MOST + 1];
     struct tm utc;
     time_t now = time(NULL);

@@ -48,7 +48,7 @@ static void put_serial_tile(const struct report *r, FILE *to)
 /* The facts that the headline leaves out. */
 static void put_tiles(const struct report *r, FILE *to)
 {
-    static const double WORTH_NAMING = 0.01;     /* of the threads' time */
+    static const double WORTH_NAMING = 0.01;     /* share of the threads' time */
     const struct report_facts *f = &r->facts;
     char what[100], count[REPORT_COUNT_SIZE];
     fputs("<div class=\"tiles\">\n", to);

@@ -23,7 +23,7 @@ struct report_inputs {
 /* The blocks that --copy-blocks copied. */
 struct report_copied {
     bool asked;                  /* copying was requested; otherwise nothing is reported */
-    uint64_t blocks, bytes;      /* of the output, compressed, that were copied from an input */
+    uint64_t blocks, bytes;      /* compressed blocks of the output that were copied from an input, and their bytes */
     const char *why;  /* why none could be copied; a sort then ran without copying. Owned by the caller; NULL: they
                        * could be */
 };

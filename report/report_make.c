@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include "report/report.h"
 
-static const double IDLE_BELOW = 0.05;           /* of the wall time: a thread with less work is hardly needed */
+static const double IDLE_BELOW = 0.05;           /* share of the wall time: a thread with less work is hardly needed */
 
 static double seconds(uint64_t ns)
 {

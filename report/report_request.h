@@ -22,7 +22,7 @@ struct report_request {
     const char *command_line;
     uint64_t memory;             /* bytes */
     int more_threads;            /* threads in addition to those of -@ */
-    int level;                   /* of the output, as in write/output_request.h */
+    int level;                   /* level of the output, as in write/output_request.h */
 };
 
 #endif

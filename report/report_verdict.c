@@ -7,9 +7,9 @@
 #include "report/report.h"
 
 static const double TOO_SHORT = 0.2;             /* s: a shorter run is start-up, not sorting */
-static const double CPUS_USED = 0.8;             /* of the available CPU time: the CPUs are the bottleneck */
-static const double WORTH_NAMING = 0.15;         /* of the wall time */
-static const double MEMORY_COSTS = 0.3;          /* of all work, for data that did not fit into memory */
+static const double CPUS_USED = 0.8;             /* share of the available CPU time: the CPUs are the bottleneck */
+static const double WORTH_NAMING = 0.15;         /* share of the wall time */
+static const double MEMORY_COSTS = 0.3;          /* share of all work, for data that did not fit into memory */
 static const double FAULT = 1e-4;                /* s that a page from a disk takes, at least */
 
 static void judge(struct report *r, enum report_bound bound, const char *format, ...)

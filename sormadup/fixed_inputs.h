@@ -24,7 +24,7 @@ struct fixed_inputs {
     struct inputs in;            /* what it reads */
     struct fix_request request;
     int64_t *lengths;            /* the request has these */
-    struct fixed_records **each; /* of the inputs whose turn has come */
+    struct fixed_records **each; /* records of the inputs whose turn has come */
     size_t n_begun;
     uint64_t before;             /* bytes of the inputs before the current one */
 };

@@ -10,7 +10,7 @@
 enum {
     BITS_LEAST = 12,             /* for a table, which has 2^BITS places ... */
     BEYOND = 1024,               /* ... and these, for numbers whose home is at the end and taken */
-    RANGE_BITS = 8, RANGES = 1 << RANGE_BITS,    /* of a run; ranges are read back one after another */
+    RANGE_BITS = 8, RANGES = 1 << RANGE_BITS,    /* ranges of a run, which are read back one after another */
 };
 
 /* Numbers in ascending order, with gaps of zeros between them; each is at its home or after it, with no gap between the

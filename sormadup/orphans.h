@@ -16,7 +16,7 @@
 struct orphans;
 
 struct orphans_options {
-    struct spill_store_options store;    /* of the runs */
+    struct spill_store_options store;    /* store of the runs */
     size_t memory;               /* bytes that it may use; it uses less while there are few numbers */
     const char *path;            /* for messages */
 };

@@ -18,13 +18,13 @@ struct sormadup_opts;
 struct sormadup_use {
     const struct engine_opts *opts;
     struct inputs in;            /* as they were opened; its pointers are not used */
-    struct output_use output;    /* of the files */
+    struct output_use output;    /* memory of the files */
     bool collates;
 };
 
 struct sormadup {
     const struct sormadup_opts *opts;
-    const struct engine_opts *common;    /* of all steps */
+    const struct engine_opts *common;    /* options of all steps */
     struct driver *d;            /* has the output */
     struct memory_rings rings;
     struct sormadup_use use;     /* set when the inputs are open */

@@ -7,8 +7,8 @@
 #include "markdup/markdup_opts.h"
 
 struct sormadup_opts {
-    struct engine_opts common;     /* of the sort, and of all steps: by coordinate. The command line is that of the last
-                                    * step */
+    struct engine_opts common;     /* options of the sort, and of all steps: by coordinate. The command line is that of
+                                    * the last step */
     struct fixmate_rules fixmate;    /* without the lengths, which come from the header */
     struct markdup_opts markdup; /* its `common` is a copy of this one */
     bool collate;                /* always collates; false: only if a header states coordinate order */

@@ -15,7 +15,7 @@ struct sorted_slices {
     struct sorted *sorted;
     struct record_slice *slices; /* for each range, the copies of its list; owned by its task */
     uint32_t n_slices;
-    struct tally taken;          /* of the records */
+    struct tally taken;          /* tally of the records */
 };
 
 /* Usual bytes of the copies. */

@@ -22,7 +22,7 @@ struct greedy_merge {
     task_help_fn *help;          /* the main thread calls it while it waits for slices; its argument is help_arg */
     void *help_arg;
     struct run_merge merge;
-    size_t *next;                /* of each run: the slice that comes next; the slice before it is being merged */
+    size_t *next;                /* for each run: the slice that comes next; the slice before it is being merged */
     bool has_crossed;            /* a run has reached its next slice, so the list should end */
     bool is_out;                 /* the list was given out */
 };

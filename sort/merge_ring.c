@@ -22,7 +22,7 @@ struct range {
 /* A list that does not belong to a range. */
 struct spare_list {
     struct record_list list;
-    uint64_t mark;               /* of the sink, after the list's records */
+    uint64_t mark;               /* mark of the sink, after the list's records */
 };
 
 struct merge_ring {

@@ -33,7 +33,7 @@ struct merge_ring_options {
     /* Copies the records of a finished list if they do not go to a sink; `sink` is then NULL. It is called in the
      * range's task, or on the main thread. index: of the range, less than n_ranges. NULL: records go to the sink. */
     void (*copy)(void *arg, uint32_t index, const struct record_list *list);
-    void *arg;                   /* of copy() */
+    void *arg;                   /* argument of copy() */
     size_t n_bytes;              /* a list takes about this number of bytes of records at most, and ... */
     size_t n_wanted;             /* ... a range should have this number of records, if that is less than its list
                                   * holds */

@@ -61,7 +61,7 @@ struct range_plan {
     bool is_first;               /* ... unless it begins with the first record of all */
     bool is_begun;               /* the slice or sample that begins at `from` is in it */
     size_t *first, *taken;       /* the range's slices of each run: [first, taken) */
-    struct run_flow *flows;      /* of each run */
+    struct run_flow *flows;      /* flow of each run */
     size_t steps;                /* slices that begin in the range */
     double before;               /* estimated number of records before the range */
     bool has_last;               /* the range took the slice or sample that begins at `last`, inside it, after all else,

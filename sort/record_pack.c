@@ -15,9 +15,9 @@ enum { COLUMNS = N_STREAMS, N_BUFFERS };         /* one buffer for each stream, 
 enum {
     SIZES = 4 + 4 + 16,          /* offset of the packed sizes */
     HEAD = SIZES + 4 * N_STREAMS,
-    WORDS = BAM_FIXED / 4,       /* of the fixed fields, 32 bits each */
+    WORDS = BAM_FIXED / 4,       /* words of the fixed fields, 32 bits each */
     COPY = 32,                   /* bytes copied at once */
-    ACCELERATION = 4,            /* of LZ4; 1 takes 5 % more CPU for 1-2 % less size */
+    ACCELERATION = 4,            /* acceleration of LZ4; 1 takes 5 % more CPU for 1-2 % less size */
     UNKNOWN = 0x80,              /* code of a value that is not in the alphabet */
     LEARN = 4096,                /* number of values that are examined first */
 };

@@ -13,7 +13,7 @@
 #include "sort/run_merge.h"
 
 struct run_cut {
-    struct bam_key key;          /* of the first record that is not before the cut */
+    struct bam_key key;          /* key of the first record that is not before the cut */
     const uint8_t *base;         /* the key's place is relative to this; any value if keys decide and the way is a
                                   * run */
     size_t way;                  /* number of the run, or of the arena's sublists, in the order of the input */

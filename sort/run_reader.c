@@ -24,7 +24,7 @@ struct extra {
  * has left the buffer. */
 struct slice_buffer {
     struct spill_buffer b;       /* used by the claimer, while TAKEN */
-    const struct spill_place *place;   /* of the slice; this field and the next two: set by the main thread before
+    const struct spill_place *place;   /* place of the slice; this field and the next two: set by the main thread before
                                         * READY */
     bool announces;              /* the next slice of the run has to wait for a buffer, so it is announced to the
                                   * store */
@@ -47,7 +47,7 @@ struct run_reader {
     struct extra *extras;        /* left but not yet passed, the latest first; main thread only */
     struct run_state *runs;
     struct slice_buffer *buffers; /* n_buffers for each run, used in turn */
-    struct task_ring tasks;      /* of all buffers, by their places in the array */
+    struct task_ring tasks;      /* slots of all buffers, by their places in the array */
     struct task_batch batch;     /* requests that have no task yet; main thread only */
     size_t help;                 /* number of the run that was helped last; main thread only */
     struct spill_loader *loaders;   /* one per thread */

@@ -15,7 +15,7 @@ struct run_reader_options {
     size_t n_runs;               /* at least 1 */
     struct spill_store *store;
     struct record_sink *sink;    /* where the merged records are put */
-    size_t slice_size;           /* of the largest slice; larger slices take memory outside of the buffers */
+    size_t slice_size;           /* size of the largest slice; larger slices take memory outside of the buffers */
     uint8_t *memory;             /* at a multiple of 16; at least 2 slices for each run */
     size_t memory_size;
     const struct engine *engine;

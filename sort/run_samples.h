@@ -17,8 +17,8 @@ struct run_samples {
     struct bam_key *keys;        /* sorted, once taken */
     size_t n;
     size_t next;                 /* the caller's: the number of samples that are used */
-    size_t *first;               /* of each sublist: where its samples go; set before the tasks begin */
-    struct task_ring ring;       /* of the sublists */
+    size_t *first;               /* for each sublist: where its samples go; set before the tasks begin */
+    struct task_ring ring;       /* ring of the sublists */
     struct clocks *clocks;
 };
 

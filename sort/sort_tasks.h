@@ -14,11 +14,11 @@ struct engine;
 struct sort_tasks_options {
     const struct arenas *arenas; /* may be opened later */
     const struct engine *engine;
-    const struct minhash *minhash;   /* of -M; else NULL. The next two fields are for -M, too: */
+    const struct minhash *minhash;   /* minimisers of -M; else NULL. The next two fields are for -M, too: */
     bool are_ranked;             /* another sort has turned the reads, and they still have their ranks */
     bool keep_ranks;             /* the reads keep their ranks when they are sorted */
     void (*arena_is_sorted)(void *arg);   /* see sort_tasks_end_arena() */
-    void *arg;                   /* of arena_is_sorted */
+    void *arg;                   /* argument of arena_is_sorted() */
 };
 
 /* A sublist to be sorted. The main thread writes all fields before READY. */

@@ -60,14 +60,14 @@ struct sorted {
     struct memory_rings rings;   /* memory, before anything is opened ... */
     struct memory_plan plan;     /* ... and once the headers are known */
     struct arenas arenas;        /* the memory for records */
-    int64_t *lengths;            /* of references; NULL: the output need not know which records lie beyond them */
+    int64_t *lengths;            /* lengths of references; NULL: it does not matter which records lie beyond them */
     struct block_reader reader;  /* blocks of the input, into an arena */
     struct sort_tasks sorts;
     struct spill_policy spill;
     struct merge_ring *merge;    /* sorted_begin_merge() opens it when all input is read */
     sam_hdr_t *sam;              /* header of the first input, then of the output */
     struct sort_rule *rule;
-    struct minhash *minhash;     /* of -M; else NULL */
+    struct minhash *minhash;     /* minimisers of -M; else NULL */
     struct task_ring closing;    /* this field and the next serve sorted_finish() */
     struct driver *driver;
 };

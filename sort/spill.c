@@ -16,7 +16,8 @@ enum {
     RANGES_PER_THREAD = 8,
     SLICES_PER_RANGE = 4,        /* or more */
     SAMPLES_PER_RANGE = 32,      /* keys per range, so that ranges are of about equal size */
-    SLICES_LEAST = 4,            /* of the last merge: two for each of two runs. If necessary, more memory is taken */
+    SLICES_LEAST = 4,            /* slices of the last merge: two for each of two runs. If necessary, more memory is
+                                  * taken */
     AHEAD = 16,                  /* records fetched into the cache before they are copied */
 };
 
@@ -38,7 +39,7 @@ struct merging_runs {
 struct merge_range {
     struct spill_merge how;      /* set by the main thread, except for loader and writer */
     struct spill_run into;       /* set by the claimer before DONE */
-    int result;                  /* of spill_merge(); set by the claimer before DONE */
+    int result;                  /* result of spill_merge(); set by the claimer before DONE */
 };
 
 /* Memory for slices of runs that are merged, at a multiple of 16. */
@@ -61,8 +62,8 @@ struct spill {
     const struct sort_rule *rule;   /* compares records of equal keys; NULL: they are not compared; set by the
                                      * main thread, with the arena */
     struct arena_range *ranges;
-    struct task_ring range_tasks;   /* of the ranges, from the first one on for each arena; handed out by the thread
-                                     * that cuts them */
+    struct task_ring range_tasks;   /* ring of the ranges, from the first one on for each arena; handed out by the
+                                     * thread that cuts them */
     size_t max_ranges;
     struct bam_key *samples;
     _Atomic size_t n_ranges;     /* 0 until they are cut; set by the thread that cuts them */
@@ -70,11 +71,11 @@ struct spill {
     size_t help;                 /* no range before this one is READY; main thread only */
     struct spill_run *runs;      /* main thread only, as all fields below */
     size_t n_runs, max_runs;
-    struct bam_key last_key;     /* of the latest run's last record */
+    struct bam_key last_key;     /* key of the latest run's last record */
     struct byte_buffer last_record;   /* that record itself; n is 0 if the record is large or is not compared */
     struct merging_runs merging;
     struct merge_range *merge_ranges;   /* ranges of the merging; one per thread */
-    struct task_ring merge_tasks;   /* of these ranges; a slot is FREE while there is no range in it */
+    struct task_ring merge_tasks;   /* ring of these ranges; a slot is FREE while there is no range in it */
     uint8_t *memory;             /* for merging in the background */
     atomic_bool cancelled;       /* the merging is no longer wanted; set by the main thread, read by its tasks */
 };

@@ -18,15 +18,15 @@ struct spill_policy_options {
     size_t arena_size, slice_size;   /* as planned, see struct memory_plan; arena_size: of each */
     task_help_fn *help;          /* the main thread may call it while an arena leaves, in addition to writing the
                                   * arena */
-    void *arg;                   /* of help */
+    void *arg;                   /* argument of help() */
 };
 
 /* How the arenas' memory is divided once it is known that not all records will fit. */
 struct spill_sizes {
     size_t store;                /* bytes for packed runs; the rest of the runs goes to disk */
-    size_t arena_size;           /* of each arena, in addition to the store */
-    size_t slice_size;           /* of the runs: small enough that all runs can be merged at once, unless that size is
-                                  * too small */
+    size_t arena_size;           /* size of each arena, in addition to the store */
+    size_t slice_size;           /* size of slices of the runs: small enough that all runs can be merged at once, unless
+                                  * that size is too small */
     size_t fan_in;               /* runs that the last merge can take */
 };
 

@@ -31,7 +31,7 @@ struct spill_writer {
     struct spill_store *store;
     struct spill_run *run;
     struct latch *latch;
-    uint64_t first_key;          /* of the slice that is being made; only these functions use it */
+    uint64_t first_key;          /* first key of the slice that is being made; only these functions use it */
 };
 
 /* Puts the next record, in order. -1: failed, and the error is recorded in the latch. */

@@ -15,7 +15,8 @@
 #include "sort/spill_store.h"
 
 enum { IN_MEMORY = 0 };          /* number of this volume; files are 1, 2, ... */
-enum { BLOCK = 4096 };           /* of a file: slices do not share blocks, so that a slice's space can be given back */
+enum { BLOCK = 4096 };           /* block of a file: slices do not share blocks, so that a slice's space can be given
+                                  * back */
 
 struct volume {
     char *dir;                   /* directory of the file; memory has none */

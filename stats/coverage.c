@@ -29,7 +29,7 @@ struct coverage_part {
     struct coverage_whole *whole;        /* the parts that were joined to it; NULL: none yet */
     int64_t begin, last;         /* the places of its first read and of the last read; last INT64_MIN: none yet */
     uint64_t n_records, first;   /* number of records; of those before the first read */
-    const char *fault;           /* of the record fault_at, from 0; NULL: none */
+    const char *fault;           /* fault of the record fault_at, counted from 0; NULL: none */
     uint64_t fault_at;
 };
 

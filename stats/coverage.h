@@ -7,7 +7,7 @@
 
 struct coverage_settings {
     uint32_t required, filtered; /* flags: only records with one of these count (0: all), and none with one of those */
-    int min_mapq, min_quality;   /* of a record, and of a base; lower ones do not count */
+    int min_mapq, min_quality;   /* least MAPQ of a record, and least quality of a base */
     int min_length;              /* bases of a read according to its CIGAR */
     int depth;                   /* reads that are kept at a time (coverage_whole.h); 0: all */
     bool no_quals;               /* each quality counts as 255: without -Q, samtools does not read those of CRAM */

@@ -125,7 +125,7 @@ static int reserve(struct stats_bases *c, size_t n)
 /* A read, and where it is counted. */
 struct counted_read {
     struct stats_bases *c;
-    struct bases_waiting *waiting;       /* of its way */
+    struct bases_waiting *waiting;       /* waiting reads of its way */
     struct bases_planes *planes;
     uint32_t n;
     bool is_reverse;
@@ -217,7 +217,7 @@ static inline bases_block load_last(const uint8_t *seq, uint32_t n, uint32_t n_b
 /* Counts the bases of a read. Returns the number of G and C. */
 ALWAYS static inline uint32_t add_read(const struct counted_read *r, const uint8_t *seq, bool back)
 {
-    enum { MOST = 15 };                          /* of half a byte */
+    enum { MOST = 15 };                          /* maximum of half a byte */
     uint32_t n_bytes = r->n / 2 + r->n % 2, last = (n_bytes - 1) / BASES_BLOCK, rest = n_bytes - last * BASES_BLOCK;
     bases_block gc = each_byte(0), outside = back && r->n % 2 ? after_last(BASES_BLOCK - 1) : each_byte(0);
     uint32_t sum = 0, room = MOST;

@@ -32,8 +32,8 @@ struct stats_visit {
 struct stats_entry {
     bool is_longer;              /* not a record, but a read that is longer than all before it */
     uint32_t n_blocks;           /* blocks of a record */
-    uint32_t span;               /* of a record, with -r: bases of the read and its deletions; of a longer read: its
-                                  * bases */
+    uint32_t span;               /* span of a record, with -r: bases of the read and its deletions; of a longer read:
+                                  * its bases */
 };
 
 /* With -p, for each record: */

@@ -23,7 +23,7 @@ struct stats_part {
     const struct stats_settings *settings;
     struct stats_log log;
     struct stats_cover cover;    /* the coverage of its records */
-    struct stats_barcode_order barcodes;         /* of all records that were counted into it or joined to it */
+    struct stats_barcode_order barcodes;         /* order of all records that were counted into it or joined to it */
     struct mate_table *table;    /* for `whole`, shared with other parts; NULL: `whole` has one of its own. Set after
                                   * the part is opened */
     struct stats_whole *whole;   /* NULL: nothing was joined to it yet */

@@ -23,7 +23,7 @@ struct stats_whole {
     struct mate_table own_table; /* the table that `mates` uses, unless a shared one is used */
     struct stats_column mismatches;      /* MPC: 256 columns for each cycle */
     bool unsorted;
-    int32_t ref, pos;            /* of the last record; at first -1, 0 */
+    int32_t ref, pos;            /* place of the last record; at first -1, 0 */
     int32_t entry_ref;           /* reference of the last entry; -2: there was none */
     uint32_t n_covered;          /* number of the next parts, those whose coverage was taken already */
     struct stats_sequence *sequence;     /* with -r, the sequence of that reference */

@@ -22,7 +22,7 @@ struct list_stream {
      * returns the tally of the records that the sink must have. -1: they differ, and the error is recorded in the
      * latch. */
     int (*end)(void *producer, struct tally *given);
-    void *producer;              /* of both */
+    void *producer;              /* argument of both functions */
 };
 
 #endif

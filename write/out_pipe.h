@@ -15,7 +15,7 @@ struct out_pipe;
 typedef void out_pipe_see_fn(void *arg, const uint8_t *bytes, size_t n);
 
 struct out_pipe_options {
-    int fd;                      /* of the output file; the caller owns it */
+    int fd;                      /* descriptor of the output file; the caller owns it */
     const char *path;            /* for messages */
     out_pipe_see_fn *see;        /* called by the pipe's thread; may be NULL */
     void *arg;

@@ -59,15 +59,15 @@ struct output_blocks {
     struct bgzf_sink *bgzf;
     struct sam_text *text;       /* NULL: the output is BAM */
     struct output_block *slots;
-    struct record_ref *records;  /* of all slots */
+    struct record_ref *records;  /* records of all slots */
     struct output_block *filling;   /* NULL: none; main thread */
-    uint32_t room, records_max;  /* of a block */
+    uint32_t room, records_max;  /* bytes and records of a block, at most */
     struct record_out_options how;   /* this and the next: main thread, before the first block */
     struct bam_index *index;     /* NULL: none */
     struct copied_blocks copied; /* main thread; used if opt.copies */
-    uint64_t checksum;           /* of all blocks that have been placed; this and the next: used by placed() */
+    uint64_t checksum;           /* sum over all blocks that have been placed; this and the next: used by placed() */
     struct copied_count count;
-    struct join_tree joins;      /* of the slots' counts; open from the first block on, if how.counts */
+    struct join_tree joins;      /* tree of the slots' counts; open from the first block on, if how.counts */
     uint64_t n_begun;            /* blocks; main thread */
 };
 

@@ -25,7 +25,8 @@ struct output_request {
     struct counter counters[COUNTERS];   /* n_counters: they count the records that are written */
     const char *counted[COUNTERS];   /* the file for each counter's text, "-": standard output */
     size_t n_counters;
-    void *counter_settings;      /* of a command that writes records, in one allocation; owned; NULL: none */
+    void *counter_settings;      /* settings of the counters of a command that writes records, in one allocation; owned;
+                                  * NULL: none */
 };
 
 #endif

@@ -23,7 +23,7 @@ struct sink_verify;
 /* Used by one thread at a time. Zero-initialised: ready for the first record. */
 struct record_out {
     bam1_t b;
-    struct byte_buffer copy;     /* of the record, to be finished */
+    struct byte_buffer copy;     /* copy of the record, to be finished */
     uint32_t slot;               /* slot of its block; the owner sets it if records are counted */
 };
 

@@ -14,7 +14,7 @@
 
 struct record_sink {
     struct output_blocks *blocks;   /* for BAM and SAM; otherwise NULL ... */
-    struct bgzf_sink *bgzf;      /* of the blocks */
+    struct bgzf_sink *bgzf;      /* sink of the blocks */
     struct hts_writer *hts;      /* ... and this */
     uint8_t *header;             /* for BAM: the blocks refer to it until they are finished */
     const struct engine *engine;

@@ -30,7 +30,7 @@ struct sums {
 
 struct group_sums {
     struct sums sums;
-    char name[];                 /* of the read group */
+    char name[];                 /* name of the read group */
 };
 
 struct thread_sums {
@@ -110,7 +110,7 @@ static struct group_sums *find_or_insert(struct thread_sums *t, const char *name
 
 struct summed_tags {
     const uint8_t *at[N_TAGS], *end[N_TAGS];   /* the last tag of each name */
-    const char *group;           /* of the last RG that is text; NULL: none */
+    const char *group;           /* value of the last RG that is text; NULL: none */
     size_t group_size;
 };
 

@@ -25,8 +25,8 @@ struct sink_verify {
     const char *path;
     struct latch *latch;
     struct verify_thread *threads;   /* one per thread, used by that thread only */
-    struct verify_end last;      /* of the block before; its record is `kept`, or NULL if it is too long. Used by the
-                                  * thread that joins */
+    struct verify_end last;      /* end of the block before; its record is `kept`, or NULL if it is too long. Used by
+                                  * the thread that joins */
     uint8_t *kept;               /* copy of that record, LONGEST_KEPT bytes at most */
     atomic_bool is_unordered;    /* the main thread sets it before it puts unordered records */
 };

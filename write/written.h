@@ -29,15 +29,15 @@ struct written {
     const struct output_request *request;
     const char *input;           /* name of the first input, for messages */
     const struct engine *engine;
-    uint32_t n_slots;            /* of the sink */
+    uint32_t n_slots;            /* slots of the sink */
     struct out_file data, index, checksum, counted[COUNTERS];
     struct counted_files more;   /* further files of counters */
     struct counter_numbers numbers;      /* the counters' main numbers, for the report; set when the texts are
                                           * printed */
-    struct counts *counts;       /* of the records written; NULL: nothing is counted */
-    struct samtools_checksum *samtools;   /* of the records written; NULL: not requested */
+    struct counts *counts;       /* counts of the records written; NULL: nothing is counted */
+    struct samtools_checksum *samtools;   /* checksum of the records written; NULL: not requested */
     struct record_sink *sink;    /* into data */
-    struct bam_index *bam_index; /* of the BAM blocks that the sink writes; NULL: none */
+    struct bam_index *bam_index; /* index of the BAM blocks that the sink writes; NULL: none */
     bool keeps_header;           /* the header is written as it was read */
 };
 
