@@ -23,7 +23,7 @@ struct bgzip_pass_options {
     struct gzi_place before;     /* when compressing: the bytes that the output holds already, for the index */
     /* compressing */
     int level;
-    struct block_cut cut;        /* before the first block */
+    struct block_cut cut;        /* state before the first block */
     /* decompressing */
     bool only_blocks;            /* plain gzip is an error */
     uint64_t file_begin;         /* bytes of the file before the first byte of the input */

@@ -13,7 +13,7 @@ enum {
     LANE_CHUNK = 32,              /* positions of a lane after which its costs are counted from a new zero */
     /* Bytes that are parsed at once. Their prices come from the counts before. */
     LANES_PART = 20 * 1024,
-    LANE_STEPS = LANES_PART / LANES + LANE_CHUNK,        /* at most, of a lane without LANE_WARM */
+    LANE_STEPS = LANES_PART / LANES + LANE_CHUNK,        /* steps of a lane without LANE_WARM, at most */
     LANE_ROOM = LANES * (LANE_STEPS + LANE_WARM) + 64,
 
     LANE_COSTS = 256,             /* steps whose costs are kept: no match that is found ends further away */

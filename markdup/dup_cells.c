@@ -35,7 +35,7 @@ static size_t count(const struct dup_cells *c)
 /* Returns whether the round has too many cells. A few are always allowed. */
 static bool is_full(const struct dup_cells *c)
 {
-    enum { SLOTS_PER_CELL = 4 };                 /* or fewer */
+    enum { SLOTS_PER_CELL = 4 };                 /* slots for each cell, at most */
     size_t bytes = c->list.n + count(c) * SLOTS_PER_CELL * sizeof *c->slots + c->names.taken;
     return c->most && count(c) >= CELLS_LEAST && bytes >= c->most;
 }

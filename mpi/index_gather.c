@@ -11,7 +11,7 @@
 #include "hts/bam_index.h"
 
 enum {
-    ENTRIES_MOST = BGZF_FILL / BAM_MIN_RECORD + 1,   /* in a block */
+    ENTRIES_MOST = BGZF_FILL / BAM_MIN_RECORD + 1,   /* entries of a block, at most */
     CHUNK = sizeof(struct bam_index_block) + ENTRIES_MOST * sizeof(struct bam_index_entry),
 };
 

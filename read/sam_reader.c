@@ -32,7 +32,7 @@ struct sam_found {
 struct sam_reader {
     struct input_options opt;
     struct bgzf_source *source;  /* source of packed text; main thread, as are all fields below except `found` */
-    struct byte_window *plain;   /* or the plain text; NULL: the text is packed */
+    struct byte_window *plain;   /* the plain text; NULL: the text is packed */
     struct chunk_reader *chunks; /* chunks of the text */
     struct ref_names *names;     /* the names that lines are parsed against; not changed once complete */
     struct record_filter *filter;    /* used by each chunk's task under the chunk's number; NULL: all records pass */

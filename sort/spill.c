@@ -14,7 +14,7 @@ enum {
     /* Enough ranges for threads to share them evenly, but few enough that the last, partly filled slice of each range
      * does not matter. */
     RANGES_PER_THREAD = 8,
-    SLICES_PER_RANGE = 4,        /* or more */
+    SLICES_PER_RANGE = 4,        /* slices of a range, at least */
     SAMPLES_PER_RANGE = 32,      /* keys per range, so that ranges are of about equal size */
     SLICES_LEAST = 4,            /* slices of the last merge: two for each of two runs. If necessary, more memory is
                                   * taken */

@@ -13,9 +13,9 @@
 /* The counts of one reference. */
 struct coverage_counts {
     uint64_t reads, mapqs;       /* records that pass the filters, and the sum of their MAPQ */
-    uint64_t spans;              /* those of them that span a base of the reference */
-    uint64_t bases;              /* their bases: the sum of depths */
-    uint64_t n_quals, quals;     /* those bases that have a quality, and the sum of the qualities */
+    uint64_t spans;              /* records among these that span a base of the reference */
+    uint64_t bases;              /* bases of these records: the sum of depths */
+    uint64_t n_quals, quals;     /* bases among these that have a quality, and the sum of the qualities */
     uint64_t places;             /* places that a base covers */
 };
 
@@ -31,7 +31,7 @@ struct coverage_range {
     size_t n, room;
     struct covered_block *blocks;        /* n_blocks of all reads, one read after the other */
     size_t n_blocks, room_blocks;
-    struct covered covered;      /* by all reads */
+    struct covered covered;      /* places that all reads cover together */
 };
 
 void coverage_range_free(struct coverage_range *range);

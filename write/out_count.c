@@ -11,7 +11,7 @@ enum { MAPS_MAX = 32 << 10 };    /* bytes of a container that are checked; its m
 
 struct out_count {
     struct cram_count cram;
-    bool maps_broken;            /* in any container */
+    bool maps_broken;            /* the maps of some container are broken */
     uint8_t maps[MAPS_MAX];      /* the first bytes of the current container */
 };
 
