@@ -377,7 +377,7 @@ size_t bgzf_source_memory(int n_threads, uint32_t n_slots)
 /* -------------------------------------------------------------------- the sink */
 
 enum {
-    /* Bytes of a piece. Parallel file systems and network disks want 512 KiB and more. With 1 MiB, -u took three times
+    /* Bytes of a piece. Parallel file systems and network disks want 512 KiB and more. With 1 MiB, -u takes three times
      * the system time and more (ext4, Linux 6.18, a virtual machine). */
     PIECE_LEAST = 64 << 10, PIECE_MOST = 512 << 10,
     ENDS = 16,                   /* parts of the memory, which are freed at the same time */

@@ -32,8 +32,9 @@ static uint32_t large_batch_size(const struct task_ring_options *o, uint32_t bat
     return batches > 1 ? batches * batch : batch;
 }
 
-/* In a large team, slots that a thread keeps for later are missing elsewhere: with full batches, 128 threads were idle
- * for 16 % of the writing (-l 1, slow motion). So a thread shares each batch that the main thread made a task of. */
+/* In a large team, slots that a thread keeps for later are missing elsewhere: with full batches, 128 threads would be
+ * idle for 16 % of the writing (-l 1, slow motion). So a thread shares each batch that the main thread has made a task
+ * of. */
 static uint32_t kept_size(const struct task_ring *r)
 {
     return r->large > r->batch ? (r->batch + 1) / 2 : r->batch;

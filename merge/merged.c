@@ -251,8 +251,8 @@ static bool begins_alone(const struct input *in)
 }
 
 /* Makes the input submit its tasks in batches. While threads lack work, the main thread wakes a thread for each task
- * that it makes, which takes it 2 to 5 us. With 100 inputs and 64 threads it did so 11,500 times; with batches it does
- * so 1,170 times (slow motion). */
+ * that it makes, which takes it 2 to 5 us. With 100 inputs and 64 threads it would do so 11,500 times; with batches it
+ * does so 1,170 times (slow motion). */
 static void collect_tasks(struct merged *m, uint32_t number)
 {
     enum { THREADS_LEAST = 8 };

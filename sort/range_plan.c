@@ -6,8 +6,8 @@
 enum {
     /* The sublists may be cut once per RECORDS_PER_SAMPLE records. With n sublists, the size of a range differs from
      * the wanted size by 0.4 sqrt(n) times RECORDS_PER_SAMPLE: by 700 records if n is 100. If the records outgrow the
-     * list, all threads wait for the second pass: with 512, the efficiency of 64 threads that wrote 0.94 GB was 75 %,
-     * not 90 % (slow motion). SAMPLES_MAX bounds the cuts to 64 Ki, which are sorted in 1 to 2 ms. */
+     * list, all threads wait for the second pass: with 512 instead of 128, the efficiency of 64 threads that write 0.94
+     * GB is 75 %, not 90 % (slow motion). SAMPLES_MAX bounds the cuts to 64 Ki, which are sorted in 1 to 2 ms. */
     RECORDS_PER_SAMPLE = 128, SAMPLES_MAX = 1 << 16,
     RECORDS_PER_WAY = 8,         /* least number in a range, because each way is searched for both cuts */
     RANGES_PER_THREAD = 4,       /* if there is little data, so that all threads get ranges */
@@ -274,9 +274,9 @@ static bool ends_at(const struct range_plan *p, const struct run_cut *cut, doubl
         && !(runs->n_shared && runs->ready(runs->reader, cut->way, taken + 1 + to_find_cut, false));
 }
 
-/* Returns whether a range of this number of records would outgrow its list, so that it should end at the last cut. With
- * 26 runs and slices of a third of a list, 28 % of the ranges took a second pass, for which all threads waited; now 4 %
- * do. */
+/* Returns whether a range of this number of records would outgrow its list, so that it should end at the last cut.
+ * Without this rule, with 26 runs and slices of a third of a list, 28 % of the ranges take a second pass, for which all
+ * threads wait; with it 4 % do. */
 static bool ends_before(const struct range_plan *p, double records)
 {
     double most = (double)p->opt.n_records * 15 / 16, least = (double)p->range_records / 4;
