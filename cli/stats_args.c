@@ -39,11 +39,13 @@ static int settle_input(struct engine_opts *o, const char *name, const char *ind
 
 /* ------------------------------------------------------ flagstat, idxstats */
 
-/* Other words mean text, as in samtools. */
+/* Other words, "Json" too, mean text, as in samtools. */
 static int take_format(struct engine_args *args, const char *text)
 {
+    bool json = strcmp(text, "json") == 0 || strcmp(text, "JSON") == 0;
+    bool tsv = strcmp(text, "tsv") == 0 || strcmp(text, "TSV") == 0;
     struct flagstat_settings *s = args->own;
-    s->format = strcmp(text, "json") == 0 ? FLAGSTAT_JSON : strcmp(text, "tsv") == 0 ? FLAGSTAT_TSV : FLAGSTAT_TEXT;
+    s->format = json ? FLAGSTAT_JSON : tsv ? FLAGSTAT_TSV : FLAGSTAT_TEXT;
     return 0;
 }
 
