@@ -155,11 +155,13 @@ static enum engine_args_result settle_stats(struct stats_opts *opts, struct engi
     struct stats_settings *s = &opts->stats;
     char **operands = argv + optind;
     int n = argc - optind;
-    bool has_index = s->custom_index && n > 1;
+    bool has_index = s->custom_index;
     if (n == 0 && isatty(STDIN_FILENO)) {
         engine_args_help(&stats_command, stdout);
         return ENGINE_ARGS_ERROR;
     }
+    if (has_index && n < 2)
+        return message_mistake("-X needs the name of the index after the input");
     opts->n_regions = n > 1 + has_index ? n - 1 - has_index : 0;
     opts->regions = operands + 1 + has_index;
     s->input = n ? operands[0] : "-";
