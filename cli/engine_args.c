@@ -41,6 +41,15 @@ static char *join(int argc, char **argv)
     return line;
 }
 
+/* The last level=N of a format, which is the one that counts, or NULL. */
+static const hts_opt *last_level(const htsFormat *format)
+{
+    const hts_opt *level = NULL;
+    for (const hts_opt *opt = format->specific; opt; opt = opt->next)
+        level = opt->opt == HTS_OPT_COMPRESSION_LEVEL ? opt : level;
+    return level;
+}
+
 /* -------------------------------------------------------- the complete line */
 
 enum engine_args_result engine_args_read(struct engine_args *args, const struct engine_command *command,
@@ -62,6 +71,8 @@ enum engine_args_result engine_args_read(struct engine_args *args, const struct 
     enum engine_args_result result = engine_args_options(args, argc, argv);
     if (result == ENGINE_ARGS_ERROR || result == ENGINE_ARGS_DONE)
         return result;
+    if (o->out.format.format == sam && last_level(&o->out.format))
+        o->out.format.compression = bgzf;        /* as in samtools, if -O names SAM; not if the output's name does */
     if (args->is_step && optind < argc)
         return message_mistake("a step of sormadup takes only options, no files");
     if (result == ENGINE_ARGS_RUN && !args->is_step && settle_threads(args) < 0)
@@ -102,15 +113,9 @@ static void settle_format(struct engine_args *args)
     if (named && strchr(mode, 'z') && out->format.format != bam && out->format.format != cram)
         out->format.compression = bgzf;
     out->level = args->level;
-    int level = -1;
-    for (const hts_opt *opt = out->format.specific; opt; opt = opt->next)
-        if (opt->opt == HTS_OPT_COMPRESSION_LEVEL)
-            level = opt->val.i;
-    if (level >= 0) {
-        out->level = level;
-        if (out->format.format == sam)
-            out->format.compression = bgzf;
-    }
+    const hts_opt *level = last_level(&out->format);
+    if (level && level->val.i >= 0)
+        out->level = level->val.i;
     if (out->level > BGZF_LEVEL_MAX)
         out->level = BGZF_LEVEL_MAX;
     if (out->level < 0)

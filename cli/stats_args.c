@@ -39,11 +39,13 @@ static int settle_input(struct engine_opts *o, const char *name, const char *ind
 
 /* ------------------------------------------------------ flagstat, idxstats */
 
-/* Other words mean text, as in samtools. */
+/* Other words, "Json" too, mean text, as in samtools. */
 static int take_format(struct engine_args *args, const char *text)
 {
+    bool json = strcmp(text, "json") == 0 || strcmp(text, "JSON") == 0;
+    bool tsv = strcmp(text, "tsv") == 0 || strcmp(text, "TSV") == 0;
     struct flagstat_settings *s = args->own;
-    s->format = strcmp(text, "json") == 0 ? FLAGSTAT_JSON : strcmp(text, "tsv") == 0 ? FLAGSTAT_TSV : FLAGSTAT_TEXT;
+    s->format = json ? FLAGSTAT_JSON : tsv ? FLAGSTAT_TSV : FLAGSTAT_TEXT;
     return 0;
 }
 
@@ -153,11 +155,13 @@ static enum engine_args_result settle_stats(struct stats_opts *opts, struct engi
     struct stats_settings *s = &opts->stats;
     char **operands = argv + optind;
     int n = argc - optind;
-    bool has_index = s->custom_index && n > 1;
+    bool has_index = s->custom_index;
     if (n == 0 && isatty(STDIN_FILENO)) {
         engine_args_help(&stats_command, stdout);
         return ENGINE_ARGS_ERROR;
     }
+    if (has_index && n < 2)
+        return message_mistake("-X needs the name of the index after the input");
     opts->n_regions = n > 1 + has_index ? n - 1 - has_index : 0;
     opts->regions = operands + 1 + has_index;
     s->input = n ? operands[0] : "-";

@@ -246,19 +246,19 @@ void stats_section_indels(const struct stats_sums *sums, FILE *out)
 
 /* ---- what depends on the order ---- */
 
+/* A single bin (if MIN is above MAX) is the first and the last one, and has two lines, as in samtools. */
 static void print_depths(const struct stats_depth_bins *bins, const uint64_t *n, FILE *out)
 {
     if (n[0] > 0)
         fprintf(out, "COV\t[<%" PRId64 "]\t%" PRId64 "\t%" PRIu64 "\n", bins->min, bins->min - 1, n[0]);
-    int64_t last = bins->min - 1;
+    int64_t above = bins->min + ((int64_t)bins->n - 2) * bins->step - 1;
     for (size_t i = 1; i + 1 < bins->n; i++) {
-        int64_t first = last + 1;
-        last = first + bins->step - 1;
+        int64_t first = bins->min + (int64_t)(i - 1) * bins->step, last = first + bins->step - 1;
         if (n[i] > 0)
             fprintf(out, "COV\t[%" PRId64 "-%" PRId64 "]\t%" PRId64 "\t%" PRIu64 "\n", first, last, last, n[i]);
     }
-    if (bins->n > 1 && n[bins->n - 1] > 0)
-        fprintf(out, "COV\t[%" PRId64 "<]\t%" PRId64 "\t%" PRIu64 "\n", last, last, n[bins->n - 1]);
+    if (n[bins->n - 1] > 0)
+        fprintf(out, "COV\t[%" PRId64 "<]\t%" PRId64 "\t%" PRIu64 "\n", above, above, n[bins->n - 1]);
 }
 
 void stats_section_coverage(const struct stats_settings *settings, const struct stats_whole *whole, FILE *out)

@@ -13,6 +13,7 @@ from conftest import BINARY, FASTA_REFS, MORE_THREADS, REAL_DIR, bam_files, clea
 
 REAL = bam_files(REAL_DIR, "shared/real") if REAL_DIR.exists() else []
 FORMATS = [[], ["-O", "json"], ["-O", "tsv"], ["-O", "other"]]
+CASES = [["-O", "JSON"], ["-O", "TSV"], ["-O", "Json"], ["-O", "tsV"]]
 
 
 def theirs(command, *args):
@@ -57,6 +58,11 @@ def test_counts_differ_from_those_of_samtools(made, name):
     for more, layout, words in zip(MORE_THREADS, ("htslib", "random_blocks", "no_eof", "stored"), FORMATS):
         compare("flagstat", *words, made(name, layout), more=["-@", more])
         compare("idxstats", made(name, layout), more=["-@", more])
+
+
+@pytest.mark.parametrize("words", CASES, ids=" ".join)
+def test_format_in_capitals_is_another(made, words):
+    compare("flagstat", *words, made("all_flags"))
 
 
 def test_a_flag_counts_in_another_row(tmp_path):

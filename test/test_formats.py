@@ -12,8 +12,8 @@ import pytest
 
 import bamgen
 import ordergen
-from conftest import (HTSLIB_LEAKS, blocks, htslib_version, needs_htslib, oracle_bytes, oracle_call, oracle_sort, read_bam, run_sort, same_bam,
-                      sorted_bytes)
+from conftest import (HTSLIB_LEAKS, blocks, htslib_version, needs_htslib, oracle_bytes, oracle_call, oracle_sort,
+                      read_bam, run, run_sort, same_bam, sorted_bytes)
 from test_safety import refused
 
 os.environ["REF_PATH"] = "/nonexistent"  # no reference from the network, here and in the oracle
@@ -301,6 +301,19 @@ LEVELS = [["-l", "9", "-O", "bam,level=0"], ["-O", "bam,level=0", "-l", "9"], ["
 def test_level_of_format_and_option_l_are_mixed_up(inputs, reference, tmp_path, args):
     theirs = oracle_bytes(inputs("bam"), "--reference", reference, *args, scratch=tmp_path / "x")
     assert kind_of(sorted_bytes(["--reference", reference, *args, inputs("bam")])) == kind_of(theirs)
+
+
+@pytest.mark.parametrize("out", ["x.sam", "x.sam.gz", "x.txt", "x.bam"])
+@pytest.mark.parametrize("args", [["--output-fmt-option", "level=2"],
+                                  ["--output-fmt-option", "level=-1", "--output-fmt", "sam"],
+                                  ["--output-fmt-option", "level=2", "--output-fmt", "bam"]], ids=" ".join)
+def test_level_compresses_sam_that_only_the_name_asks_for(inputs, tmp_path, args, out):
+    for command in "sort", "collate":
+        theirs, ours = tmp_path / "theirs" / out, tmp_path / out
+        theirs.parent.mkdir(exist_ok=True)
+        assert oracle_call(command, [*args, "-o", theirs, inputs("bam")])[0] == 0
+        assert run([command, *args, "-o", ours, inputs("bam")]).returncode == 0
+        assert kind_of(ours.read_bytes()) == kind_of(theirs.read_bytes()), command
 
 
 @pytest.mark.parametrize("fmt", ["sam.gz", "cram"])

@@ -100,8 +100,8 @@ def test_real_files(name):
     compare([REAL_DIR / name], (0, 5))
 
 
-@pytest.mark.parametrize("options", (["-p"], ["-q", "20", "-m", "0.9", "-x"], ["-c", "1,40,5", "-i", "0", "--GC-depth", "500"]),
-                         ids=lambda o: o[0])
+@pytest.mark.parametrize("options", (["-p"], ["-q", "20", "-m", "0.9", "-x"], ["-c", "4,2,1"],
+                                     ["-c", "1,40,5", "-i", "0", "--GC-depth", "500"]), ids="".join)
 @pytest.mark.parametrize("name", ("NA12878.chr22.s.bam", "test.rna.paired_end.sorted.chr6.bam", "chr9.sample.bam"))
 def test_options_on_real_files(name, options):
     compare([*options, REAL_DIR / name])
@@ -248,7 +248,7 @@ def test_more_records_than_a_narrow_counter_holds(tmp_path):
 
 
 @pytest.mark.parametrize("words, status", ((["-c", "1,2"], 1), (["-f", "NONE"], 1), (["-g", "-1"], 1), (["-g", "3"], 1),
-                                           (["-t", "nothing"], 1), (["-r", "nothing"], 1), (["-F", "-4"], 1)),
+                                           (["-t", "nothing"], 1), (["-r", "nothing"], 1), (["-F", "-4"], 1), (["-X"], 1)),
                          ids=lambda w: str(w))
 def test_what_is_refused_prints_nothing(tmp_path, monkeypatch, words, status):
     monkeypatch.chdir(tmp_path)
