@@ -16,6 +16,7 @@
  * records of a block together, count them (--stats) and deflate them. */
 #include "base/engine.h"
 #include "base/clocks.h"
+#include "base/record_stream.h"
 #include "merge/bam_merge.h"
 #include "bam_sort.h"
 #include "engine/driver.h"
@@ -23,7 +24,6 @@
 #include "engine/engine_opts.h"
 #include "sort/arena_room.h"
 #include "sort/sorted.h"
-#include "write/list_stream.h"
 #include "write/written.h"
 
 /* Takes the oldest block back, and accepts what its task has found. Closes a sublist if one is due (2^20 keys of one

@@ -57,7 +57,7 @@ static void plan_for(struct planned *p, const struct forecast *f, const struct e
 {
     *p = (struct planned){.job = &rings->job, .opts = opts, .in = *in, .output = output};
     if (f->of == FORECAST_MARKDUP)
-        p->output.more = marked_overhead;
+        p->output = marked_use(output);
     if (f->of != FORECAST_SORMADUP)
         return;
     p->use = (struct sormadup_use){opts, *in, output, f->collates};

@@ -80,13 +80,17 @@ int fixed_open(struct fixed *f, const struct fixmate_opts *opts)
 
 /* ------------------------------------------------------------------ records */
 
-/* Returns whether the next slice is ready, or there are no more, or there was a failure. */
-static bool is_made(void *fixed)
+static enum chunk_state advance(void *fixed)
 {
     struct fixed *f = fixed;
-    sliced_input_free(&f->slices, record_sink_passed_of, f->d->out.sink);
-    return sliced_input_advance(&f->slices) < 0 || latch_tripped(f->d->engine.latch) || f->slices.ended
-        || f->slices.left < f->slices.made;
+    struct sliced_input *slices = &f->slices;
+    if (f->is_out)                               /* it is in the sink by now */
+        sliced_input_leave(slices, slices->left + 1, record_sink_mark(f->d->out.sink));
+    f->is_out = false;
+    sliced_input_free(slices, record_sink_passed_of, f->d->out.sink);
+    if (sliced_input_advance(slices) < 0 || latch_tripped(f->d->engine.latch))
+        return CHUNK_FAILED;
+    return slices->left < slices->made ? CHUNK_MADE : slices->ended ? CHUNK_NONE : CHUNK_AWAITED;
 }
 
 static bool help(void *fixed)
@@ -112,24 +116,15 @@ static int list_records(struct fixed *f, const struct record_slice *s)
     return 0;
 }
 
-static int next(void *fixed, struct record_list *list)
+static int take(void *fixed, struct record_list *list)
 {
     struct fixed *f = fixed;
-    struct sliced_input *slices = &f->slices;
-    if (f->is_out)                               /* it is in the sink by now */
-        sliced_input_leave(slices, slices->left + 1, record_sink_mark(f->d->out.sink));
-    f->is_out = false;
     progress_tick(&f->d->progress);
-    task_wait(is_made, help, f, f->d->engine.clocks);
-    if (latch_tripped(f->d->engine.latch))
+    if (list_records(f, sliced_input_at(&f->slices, f->slices.left)) < 0)
         return -1;
-    if (slices->left == slices->made)
-        return 0;
     f->is_out = true;
-    if (list_records(f, sliced_input_at(slices, slices->left)) < 0)
-        return -1;
     *list = f->list;
-    return 1;
+    return 0;
 }
 
 static int end(void *fixed, struct tally *given)
@@ -141,7 +136,7 @@ static int end(void *fixed, struct tally *given)
 
 struct list_stream fixed_stream(struct fixed *f)
 {
-    return (struct list_stream){next, end, f};
+    return (struct list_stream){advance, take, help, end, f};
 }
 
 void fixed_finish(struct fixed *f)

@@ -10,7 +10,7 @@
 #include "read/fixed_records.h"
 #include "read/sliced_input.h"
 #include "read/input.h"
-#include "write/list_stream.h"
+#include "write/record_list.h"
 
 struct fixmate_opts;
 

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <htslib/sam.h>
 #include "base/memory_shares.h"
+#include "base/record_stream.h"
 #include "read/input_options.h"
-#include "read/record_stream.h"
 
 struct cram_input;
 struct cram_reader;

@@ -5,8 +5,8 @@
 
 #include <htslib/hfile.h>
 #include <htslib/sam.h>
+#include "base/record_stream.h"
 #include "read/input_options.h"
-#include "read/record_stream.h"
 
 struct cram_input;
 struct hts_reader;

@@ -50,10 +50,16 @@ static int open_input(struct marked *m)
     return 0;
 }
 
-size_t marked_overhead(const void *none, const struct memory_rings *rings)
+static size_t overhead(const void *none, const struct memory_rings *rings)
 {
     (void)none;
     return marked_flow_memory(rings->job.n_threads, rings->chunks.records_size);
+}
+
+struct output_use marked_use(struct output_use files)
+{
+    files.more = overhead;
+    return files;
 }
 
 static void divide_memory(struct marked *m, const struct markdup_opts *opts)
@@ -84,8 +90,7 @@ static int open_marking(struct marked *m)
 {
     const struct engine_opts *o = common(m);
     struct memory_plan plan;
-    struct output_use output = written_use(&o->out, m->sam, &m->rings);
-    output.more = marked_overhead;
+    struct output_use output = marked_use(written_use(&o->out, m->sam, &m->rings));
     if (engine_memory_plan(&plan, &m->rings, o, &m->in, output, m->d->engine.latch) < 0
         || (m->in.each->header.is_broken && written_keep_header(&m->d->out, &m->in.each->header, false) < 0)
         || written_prepare(&m->d->out, m->sam, inputs_held(&m->in, m->sam, false), NULL) < 0)

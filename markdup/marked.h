@@ -29,8 +29,8 @@ struct marked {
 int marked_look(struct marked *marked, const struct markdup_opts *opts);
 void marked_look_end(struct marked *marked);
 
-/* Bytes of records that are being keyed, marked and stored: a memory_overhead_fn. `none` is not used. */
-size_t marked_overhead(const void *none, const struct memory_rings *rings);
+/* Adds to the memory of the files the memory of records that are being keyed, marked and stored. */
+struct output_use marked_use(struct output_use files);
 
 /* Bytes for waiting records under this plan. */
 size_t marked_room(const struct memory_plan *plan);

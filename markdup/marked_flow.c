@@ -325,36 +325,6 @@ static void free_passed(struct marked_flow *f)
     }
 }
 
-/* Returns whether there are records to give, or no more records, or a failure. */
-static bool is_ready(void *flow)
-{
-    struct marked_flow *f = flow;
-    free_passed(f);
-    take_keyed(f);
-    read_on(f);
-    go_on(f);
-    begin_round(f);
-    finish_on(f);
-    leave_room(f);
-    if (latch_tripped(f->opt.engine->latch))
-        return true;
-    if (!task_ring_empty(&f->finish))
-        return task_ring_state(&f->finish, task_ring_oldest(&f->finish)) == TASK_DONE;
-    return marked_rounds_done(f->rounds);
-}
-
-static bool help(void *flow)
-{
-    struct marked_flow *f = flow;
-    record_sink_make_task(f->opt.sink);
-    task_ring_make_task(&f->keys);
-    task_ring_make_task(&f->finish);
-    task_ring_make_task(&f->leave);
-    return task_ring_help(&f->finish) || marked_rounds_help(f->rounds)
-        || record_sink_help(f->opt.sink) || task_ring_help(&f->keys)
-        || task_ring_help(&f->leave) || (!f->ended && f->opt.source->help(f->opt.source->producer));
-}
-
 static int leave_given(struct marked_flow *f)
 {
     struct marked_slice *s = f->given;
@@ -365,15 +335,37 @@ static int leave_given(struct marked_flow *f)
     return push(f, &f->out, s);
 }
 
-int marked_flow_next(struct marked_flow *f, struct record_list *list)
+enum chunk_state marked_flow_advance(struct marked_flow *f)
 {
     if (leave_given(f) < 0)
-        return -1;
-    task_wait(is_ready, help, f, f->opt.engine->clocks);
+        return CHUNK_FAILED;
+    free_passed(f);
+    take_keyed(f);
+    read_on(f);
+    go_on(f);
+    begin_round(f);
+    finish_on(f);
+    leave_room(f);
     if (latch_tripped(f->opt.engine->latch))
-        return -1;
-    if (task_ring_empty(&f->finish))
-        return 0;
+        return CHUNK_FAILED;
+    if (!task_ring_empty(&f->finish))
+        return task_ring_state(&f->finish, task_ring_oldest(&f->finish)) == TASK_DONE ? CHUNK_MADE : CHUNK_AWAITED;
+    return marked_rounds_done(f->rounds) ? CHUNK_NONE : CHUNK_AWAITED;
+}
+
+bool marked_flow_help(struct marked_flow *f)
+{
+    record_sink_make_task(f->opt.sink);
+    task_ring_make_task(&f->keys);
+    task_ring_make_task(&f->finish);
+    task_ring_make_task(&f->leave);
+    return task_ring_help(&f->finish) || marked_rounds_help(f->rounds)
+        || record_sink_help(f->opt.sink) || task_ring_help(&f->keys)
+        || task_ring_help(&f->leave) || (!f->ended && f->opt.source->help(f->opt.source->producer));
+}
+
+void marked_flow_take(struct marked_flow *f, struct record_list *list)
+{
     f->given = f->finishing[task_ring_oldest(&f->finish)];
     f->memory -= f->given->memory;
     f->given->memory = marked_slice_memory(f->given);
@@ -382,7 +374,6 @@ int marked_flow_next(struct marked_flow *f, struct record_list *list)
     tally_add(&f->totals.given, (struct tally){.n = f->given->list.n, .checksum = f->given->checksum});
     f->totals.dropped += f->given->n_dropped;
     *list = f->given->list;
-    return 1;
 }
 
 const struct marked_totals *marked_flow_totals(const struct marked_flow *f)

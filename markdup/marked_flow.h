@@ -12,9 +12,9 @@
 #ifndef MARKED_FLOW_H
 #define MARKED_FLOW_H
 
+#include "base/record_stream.h"
 #include "markdup/dup_chains.h"
 #include "markdup/marked_slice.h"
-#include "read/record_stream.h"
 
 struct dup_counts;
 struct engine;
@@ -47,9 +47,10 @@ struct marked_flow *marked_flow_open(const struct marked_flow_options *options);
 /* Call it after the parallel region, because late tasks still read their slots. */
 void marked_flow_close(struct marked_flow *flow);
 
-/* Gets the next records, which must be given to the sink before the next call. 1: there are some; 0: all were given;
- * -1: failed. Call it on the main thread of the team. */
-int marked_flow_next(struct marked_flow *flow, struct record_list *list);
+/* As advance(), take() and help() of struct list_stream. */
+enum chunk_state marked_flow_advance(struct marked_flow *flow);
+void marked_flow_take(struct marked_flow *flow, struct record_list *list);
+bool marked_flow_help(struct marked_flow *flow);
 
 /* The records taken so far, those given, and the number left out. */
 struct marked_totals {

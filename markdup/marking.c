@@ -153,11 +153,22 @@ int marking_open(struct marking *m, const struct marking_options *how)
 
 /* ------------------------------------------------------------------ records */
 
-static int next(void *marking, struct record_list *list)
+static enum chunk_state advance(void *marking)
+{
+    return marked_flow_advance(((struct marking *)marking)->flow);
+}
+
+static int take(void *marking, struct record_list *list)
 {
     struct marking *m = marking;
     progress_tick(&m->d->progress);
-    return marked_flow_next(m->flow, list);
+    marked_flow_take(m->flow, list);
+    return 0;
+}
+
+static bool help(void *marking)
+{
+    return marked_flow_help(((struct marking *)marking)->flow);
 }
 
 uint64_t marking_count(const struct marking *m)
@@ -234,7 +245,7 @@ static int end(void *marking, struct tally *given)
 
 struct list_stream marking_stream(struct marking *m)
 {
-    return (struct list_stream){next, end, m};
+    return (struct list_stream){advance, take, help, end, m};
 }
 
 /* -------------------------------------------------------------------- close */

@@ -7,11 +7,11 @@
 #include <htslib/sam.h>
 #include "base/byte_buffer.h"
 #include "base/name_table.h"
+#include "base/record_stream.h"
 #include "markdup/dup_key.h"
 #include "markdup/dup_others.h"
 #include "markdup/dup_warnings.h"
 #include "markdup/marked_flow.h"
-#include "write/list_stream.h"
 
 struct driver;
 struct markdup_opts;

@@ -140,7 +140,7 @@ static void end_input(void *merged, uint32_t number)
 
 /* Continues reading the input as far as it need not wait. An error is recorded in the latch, where all waiting threads
  * find it. */
-static void advance(struct merged *m, struct sliced_input *input)
+static void read_on(struct merged *m, struct sliced_input *input)
 {
     uint32_t number = (uint32_t)(input - m->each);
     sliced_input_free(input, record_sink_passed_of, m->d->out.sink);
@@ -164,7 +164,7 @@ static bool ready(void *merged, size_t run, size_t slice, bool idle)
     struct merged *m = merged;
     struct sliced_input *input = &m->each[run];
     if (!sliced_input_ready(input, slice))
-        advance(m, input);
+        read_on(m, input);
     bool is_ready = sliced_input_ready(input, slice);
     /* There is always room for the slices of one range, and one more. */
     if (input->is_awaited ? is_ready : idle && !is_ready)
@@ -194,12 +194,12 @@ static void refill(void *merged)
     size_t share = m->n / SHARE_AT_ONCE, most = share > LEAST_AT_ONCE ? share : LEAST_AT_ONCE;
     for (size_t i = 0; i < m->n && i < most && !latch_tripped(m->d->engine.latch); i++) {
         m->refilled = (m->refilled + 1) % m->n;
-        advance(m, &m->each[m->refilled]);
+        read_on(m, &m->each[m->refilled]);
     }
     task_batches_submit(&m->tasks);
 }
 
-static bool help(void *merged)
+static bool help_inputs(void *merged)
 {
     struct merged *m = merged;
     refill(m);
@@ -297,7 +297,7 @@ static int begin_inputs(struct merged *m)
     task_ring_take_all(&m->begins, m->d->engine.clocks);
     if (latch_tripped(m->d->engine.latch))
         return -1;
-    task_wait(is_begun, help, m, m->d->engine.clocks);
+    task_wait(is_begun, help_inputs, m, m->d->engine.clocks);
     return latch_tripped(m->d->engine.latch) ? -1 : 0;
 }
 
@@ -318,7 +318,7 @@ int merged_begin(struct merged *m)
             .slice = slice,
             .leave = leave,
             .refill = refill,
-            .help = help,
+            .help = help_inputs,
         },
         .sink = m->d->out.sink,
         .n_ranges = m->rings.merge_ranges,
@@ -331,19 +331,28 @@ int merged_begin(struct merged *m)
     return (m->ring = merge_ring_open(&how)) ? 0 : -1;
 }
 
-static int next(void *merged, struct record_list *list)
+static enum chunk_state advance(void *merged)
+{
+    return merge_ring_advance(((struct merged *)merged)->ring);
+}
+
+static int take(void *merged, struct record_list *list)
 {
     struct merged *m = merged;
     progress_tick(&m->d->progress);
-    int found = merge_ring_next(m->ring, list);
     task_batches_submit(&m->tasks);
-    return found;
+    return merge_ring_take(m->ring, list);
+}
+
+static bool help(void *merged)
+{
+    return merge_ring_help(((struct merged *)merged)->ring);
 }
 
 void merged_end(struct merged *m)
 {
     for (size_t i = 0; i < m->n && !latch_tripped(m->d->engine.latch); i++)
-        advance(m, &m->each[i]);
+        read_on(m, &m->each[i]);
     if (!latch_tripped(m->d->engine.latch))
         chunk_pool_end(&m->pool);
 }
@@ -369,7 +378,7 @@ static int end(void *merged, struct tally *given)
 
 struct list_stream merged_stream(struct merged *m)
 {
-    return (struct list_stream){next, end, m};
+    return (struct list_stream){advance, take, help, end, m};
 }
 
 struct report_input *merged_report(const struct merged *m)

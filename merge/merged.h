@@ -5,11 +5,11 @@
 #define MERGED_H
 
 #include "base/memory_shares.h"
+#include "base/record_stream.h"
 #include "base/task_ring.h"
 #include "engine/driver.h"
 #include "merge/merge_inputs.h"
 #include "read/sliced_input.h"
-#include "write/list_stream.h"
 
 struct merge_opts;
 struct merge_ring;

@@ -79,7 +79,8 @@ static void make_records(void *reader, uint32_t number)
         slice_span_release(&c->span);
     clocks_records(r->opt.in.engine->clocks, c->n);
     clocks_leave(r->opt.in.engine->clocks, before, size);
-    if (c->frees) {                              /* at the end the main thread would free all of them alone */
+    if (c->frees) {                              /* otherwise the main thread would free the bytes of all
+                                                  * chunks at the end */
         before = clocks_enter(r->opt.in.engine->clocks, STAGE_FREE);
         drop_bytes(c);
         clocks_leave(r->opt.in.engine->clocks, before, 0);

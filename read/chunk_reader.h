@@ -10,10 +10,10 @@
 #include <stdint.h>
 #include "base/byte_buffer.h"
 #include "base/memory_shares.h"
+#include "base/record_stream.h"
 #include "base/tally.h"
 #include "read/chunk_pool.h"
 #include "read/record_slice.h"
-#include "read/record_stream.h"
 #include "read/slice_feed.h"
 
 struct bam_header;

@@ -13,7 +13,7 @@
 #include "bam/record_remap.h"
 #include "bam/ref_regions.h"
 #include "base/memory_shares.h"
-#include "read/record_stream.h"
+#include "base/record_stream.h"
 
 struct bgzf_codec;
 struct bgzf_source;

@@ -8,9 +8,9 @@
 #include <htslib/sam.h>
 #include "bam/bam_header.h"
 #include "base/engine.h"
+#include "base/record_stream.h"
 #include "read/input_file.h"
 #include "read/input_options.h"
-#include "read/record_stream.h"
 
 struct byte_window;
 struct file_extents;

@@ -5,7 +5,7 @@
 #define RAW_RECORDS_H
 
 #include <stdint.h>
-#include "read/record_stream.h"
+#include "base/record_stream.h"
 
 struct byte_window;
 struct raw_records;

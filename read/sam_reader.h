@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 #include <htslib/sam.h>
+#include "base/record_stream.h"
 #include "read/input_options.h"
-#include "read/record_stream.h"
 
 struct byte_window;
 struct sam_reader;

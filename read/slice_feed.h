@@ -6,8 +6,8 @@
 #define SLICE_FEED_H
 
 #include <stdatomic.h>
+#include "base/record_stream.h"
 #include "read/record_slice.h"
-#include "read/record_stream.h"
 
 struct engine;
 struct lent_slice;

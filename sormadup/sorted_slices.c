@@ -33,18 +33,14 @@ static void copy(void *stream, uint32_t index, const struct record_list *list)
 
 enum chunk_state sorted_slices_advance(void *stream)
 {
-    const struct sorted_slices *s = stream;
-    int ready = merge_ring_advance(s->sorted->merge);
-    return ready > 0 ? CHUNK_MADE : ready == 0 ? CHUNK_AWAITED
-         : latch_tripped(s->sorted->engine->latch) ? CHUNK_FAILED : CHUNK_NONE;
+    return merge_ring_advance(((const struct sorted_slices *)stream)->sorted->merge);
 }
 
 int sorted_slices_take(void *stream, struct record_slice *slice)
 {
     struct sorted_slices *s = stream;
     struct record_list list;
-    if (merge_ring_next(s->sorted->merge, &list) <= 0)
-        return latch_tripped(s->sorted->engine->latch) ? -1 : 0;
+    merge_ring_take(s->sorted->merge, &list);
     struct record_slice *made = &s->slices[merge_ring_given(s->sorted->merge)], spare = *slice;
     record_slice_clear(&spare);
     *slice = *made;
@@ -56,8 +52,7 @@ int sorted_slices_take(void *stream, struct record_slice *slice)
 
 bool sorted_slices_help(void *stream)
 {
-    const struct sorted_slices *s = stream;
-    return merge_ring_help(s->sorted->merge);
+    return merge_ring_help(((const struct sorted_slices *)stream)->sorted->merge);
 }
 
 /* Number of copies being made or waiting to be taken. */

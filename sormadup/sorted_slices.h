@@ -4,7 +4,7 @@
 #ifndef SORTED_SLICES_H
 #define SORTED_SLICES_H
 
-#include "read/record_stream.h"
+#include "base/record_stream.h"
 #include "sort/sorted.h"
 
 /* Approximate bytes of a slice: it fits into a cache, and its task is long enough to hide its cost. */

@@ -6,43 +6,39 @@
 #include "base/clocks.h"
 #include "sort/greedy_merge.h"
 
-/* A run whose next slice the main thread waits for. */
-struct awaited {
-    struct greedy_merge *greedy;
-    size_t run;
-};
-
-static bool is_ready(void *awaited)
+/* Returns the keys of a slice that are not merged yet. */
+static struct merge_way keys_left(const struct greedy_merge *g, size_t run, size_t slice)
 {
-    const struct awaited *a = awaited;
-    const struct merge_runs *runs = a->greedy->runs;
-    return latch_tripped(a->greedy->engine->latch) || runs->ready(runs->reader, a->run, a->greedy->next[a->run], true);
+    struct merge_way keys = g->runs->slice(g->runs->reader, run, slice);
+    if (g->from && slice < g->taken[run] && run != g->from->way)
+        keys.next = run_cut_find(g->from, g->rule, keys, run);
+    return keys;
 }
 
-static bool help(void *awaited)
+/* Steps over slices of which all records are merged. Returns whether the run's next slice is in memory, or there is
+ * none. */
+static bool find_slice(const struct greedy_merge *g, size_t run)
 {
-    const struct awaited *a = awaited;
-    return a->greedy->help(a->greedy->help_arg);
-}
-
-/* Gives the next slice of a run. Some records of the first slices may already be merged. A list ends where a run
- * continues in another slice: otherwise all buffers of the run could be waiting until the list is put. */
-static int next_slice(void *greedy, size_t run, struct merge_way *way)
-{
-    struct greedy_merge *g = greedy;
-    struct awaited awaited = {g, run};
     const struct merge_runs *runs = g->runs;
     uint64_t key;
-    if (!runs->first_key(runs->reader, run, g->next[run], &key))
+    for (; runs->first_key(runs->reader, run, g->next[run], &key); g->next[run]++) {
+        if (!runs->ready(runs->reader, run, g->next[run], true))
+            return false;
+        struct merge_way keys = keys_left(g, run, g->next[run]);
+        if (keys.next < keys.end)
+            break;
+    }
+    return true;
+}
+
+/* Gives the next slice of a run, which find_slice() has found. */
+static int next_slice(void *greedy, size_t run, struct merge_way *way)
+{
+    const struct greedy_merge *g = greedy;
+    uint64_t key;
+    if (!g->runs->first_key(g->runs->reader, run, g->next[run], &key))
         return 0;
-    task_wait(is_ready, help, &awaited, g->engine->clocks);
-    if (latch_tripped(g->engine->latch))
-        return -1;
-    size_t slice = g->next[run]++;
-    *way = runs->slice(runs->reader, run, slice);
-    g->has_crossed = true;
-    if (g->from && slice < g->taken[run] && run != g->from->way)
-        way->next = run_cut_find(g->from, g->rule, *way, run);
+    *way = keys_left(g, run, g->next[run]++);
     return 1;
 }
 
@@ -52,9 +48,9 @@ int greedy_merge_open(struct greedy_merge *g, const size_t *first)
     if (!(g->next = malloc((n + 1) * sizeof *g->next)) || run_merge_init(&g->merge, g->rule, n, n) < 0)
         return latch_fail(g->engine->latch, "out of memory for merging");
     memcpy(g->next, first, n * sizeof *first);
-    int result = run_merge_start(&g->merge, next_slice, g);
-    g->from = NULL;
-    return result;
+    g->end_awaited = n;
+    record_list_empty(&g->list);
+    return 0;
 }
 
 void greedy_merge_close(struct greedy_merge *g)
@@ -63,31 +59,61 @@ void greedy_merge_close(struct greedy_merge *g)
     run_merge_free(&g->merge);
 }
 
-/* Releases all slices before the one that is being merged. Call it when the records of the list are in the sink. */
+/* Called when the records of the list are in the sink. Releases all slices before those that are being merged. */
 static int put_back(struct greedy_merge *g)
 {
     for (size_t i = 0; i < g->runs->n; i++)
         if (g->next[i] > 0 && g->runs->leave(g->runs->reader, i, g->next[i] - 1) < 0)
             return -1;
+    record_list_empty(&g->list);
+    g->is_out = false;
     return 0;
 }
 
-int greedy_merge_next(struct greedy_merge *g, struct record_list *list)
+static void begin(struct greedy_merge *g)
+{
+    run_merge_start(&g->merge, next_slice, g);   /* next_slice() cannot fail */
+    g->is_begun = true;
+    g->from = NULL;
+}
+
+/* Ends the list where a slice ends: the next slice may not be in memory yet, and may need the buffer of a slice whose
+ * records are in the list. */
+static void fill_list(struct greedy_merge *g)
 {
     struct merge_item item;
-    int found = 1;
-    if (g->is_out && put_back(g) < 0)
-        return -1;
-    record_list_empty(&g->list);
-    g->has_crossed = false;
+    bool ends = false;
     enum stage before = clocks_enter(g->engine->clocks, STAGE_MERGE);
-    while (g->list.n < g->max && !g->has_crossed && (found = run_merge_next(&g->merge, &item)) > 0)
+    if (!g->is_begun)
+        begin(g);
+    while (g->list.n < g->max && !ends && run_merge_next(&g->merge, &item) > 0) {
+        const struct merge_way *way = &g->merge.ways[item.way];
         record_list_add(&g->list, bam_key_record(item.base, item.key),
                         (uint32_t)bam_key_record_size(item.base, item.key), (uint16_t)item.way);
+        if ((ends = way->next + 1 == way->end)) {
+            g->awaited = item.way;
+            g->end_awaited = item.way + 1;
+        }
+    }
     clocks_records(g->engine->clocks, g->list.n);
     clocks_leave(g->engine->clocks, before, 0);
+}
+
+enum chunk_state greedy_merge_advance(struct greedy_merge *g)
+{
+    if (g->is_out && put_back(g) < 0)
+        return CHUNK_FAILED;
+    for (; g->list.n == 0 && g->awaited < g->end_awaited; g->awaited++)
+        if (!find_slice(g, g->awaited))
+            return CHUNK_AWAITED;
+    if (g->list.n == 0)
+        fill_list(g);
+    return g->list.n > 0 ? CHUNK_MADE : CHUNK_NONE;
+}
+
+void greedy_merge_take(struct greedy_merge *g, struct record_list *list)
+{
     *list = g->list;
     list->fit = NULL;            /* because the list is used again */
     g->is_out = true;
-    return found < 0 ? -1 : g->list.n > 0;
 }

@@ -4,7 +4,7 @@
 #ifndef GREEDY_MERGE_H
 #define GREEDY_MERGE_H
 
-#include "base/task_ring.h"
+#include "base/record_stream.h"
 #include "sort/merge_runs.h"
 #include "sort/run_cut.h"
 #include "write/record_list.h"
@@ -19,21 +19,21 @@ struct greedy_merge {
     uint32_t max;                /* records in a list */
     struct record_list list;     /* has room for `max` records; stays the caller's */
     const struct engine *engine;
-    task_help_fn *help;          /* the main thread calls it while it waits for slices; its argument is help_arg */
-    void *help_arg;
     struct run_merge merge;
     size_t *next;                /* for each run: the slice that comes next; the slice before it is being merged */
-    bool has_crossed;            /* a run has reached its next slice, so the list should end */
+    size_t awaited, end_awaited; /* the runs from the first number to before the second have given all records of their
+                                  * slices: their next slices must be in memory before the merge continues */
+    bool is_begun;               /* the heap has the first record of each run */
     bool is_out;                 /* the list was given out */
 };
 
 /* Continues where a merge of ordered runs has stopped. first[] has the first slice of each run with records that may
- * not be merged yet. -1: out of memory, or a slice did not come, and the error is recorded in the latch; close it
- * anyway. */
+ * not be merged yet. -1: out of memory, and the error is recorded in the latch; close it anyway. */
 int greedy_merge_open(struct greedy_merge *greedy, const size_t *first);
 void greedy_merge_close(struct greedy_merge *greedy);
 
-/* Like merge_ring_next(). */
-int greedy_merge_next(struct greedy_merge *greedy, struct record_list *list);
+/* As advance() and take() of struct list_stream. */
+enum chunk_state greedy_merge_advance(struct greedy_merge *greedy);
+void greedy_merge_take(struct greedy_merge *greedy, struct record_list *list);
 
 #endif

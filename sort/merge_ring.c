@@ -34,7 +34,7 @@ struct merge_ring {
     size_t next_spare;
     struct greedy_merge greedy;  /* the merge of runs that are not in order */
     bool is_greedy;              /* `greedy` is open */
-    bool is_out;                 /* merge_ring_next() gave out the list of the oldest range ... */
+    bool is_out;                 /* the list of the oldest range was taken ... */
     bool is_lent;                /* ... and the sink may use that list until it has passed it */
 };
 
@@ -228,16 +228,14 @@ static int leave_slices(struct merge_ring *m, const struct range *range)
     return 0;
 }
 
-static bool oldest_is_merged(void *ring)
+static bool oldest_is_merged(const struct merge_ring *m)
 {
-    const struct merge_ring *m = ring;
     return task_ring_state(&m->ring, task_ring_oldest(&m->ring)) == TASK_DONE;
 }
 
 /* Returns whether all slices of the oldest range are loaded completely, or there is an error. */
-static bool oldest_is_filled(void *ring)
+static bool oldest_is_filled(const struct merge_ring *m)
 {
-    const struct merge_ring *m = ring;
     const struct merge_runs *runs = &m->opt.runs;
     const struct range *range = &m->ranges[task_ring_oldest(&m->ring)];
     int filled = 1;
@@ -287,16 +285,18 @@ static bool plan_range(struct merge_ring *m, bool idle)
 }
 
 /* Returns whether the main thread need not wait for slices: a range is out, all ranges are planned, a range could be
- * planned now, no range can be planned any more, or there is an error. */
-static bool can_go_on(void *ring)
+ * planned now, or no range can be planned any more. */
+static bool can_go_on(struct merge_ring *m)
 {
-    struct merge_ring *m = ring;
     return !task_ring_empty(&m->ring) || m->plan.planned_all || range_plan_is_out_of_order(&m->plan)
-        || latch_tripped(m->opt.engine->latch) || plan_range(m, true);
+        || plan_range(m, true);
 }
 
+/* Plans as many ranges as possible, and loads slices for the next ones. */
 static void plan_all(struct merge_ring *m)
 {
+    if (!m->opt.runs.n && (m->plan.planned_all || task_ring_full(&m->ring)))
+        return;
     enum stage before = clocks_enter(m->opt.engine->clocks, STAGE_PLAN);
     if (m->opt.runs.n)
         m->opt.runs.refill(m->opt.runs.reader);
@@ -305,19 +305,9 @@ static void plan_all(struct merge_ring *m)
     clocks_leave(m->opt.engine->clocks, before, 0);
 }
 
-/* Plans as many ranges as possible: at least one range, unless all are planned. -1: stop. */
-static int plan_ahead(struct merge_ring *m)
+/* Begins to merge the records after the last range, which are not in order. */
+static int begin_greedy(struct merge_ring *m)
 {
-    plan_all(m);
-    task_wait(can_go_on, merge_ring_help, m, m->opt.engine->clocks);
-    return latch_tripped(m->opt.engine->latch) ? -1 : 0;
-}
-
-/* Merges the records after the last range, which are not in order, and fills the list like merge_ring_next(). */
-static int go_on_greedily(struct merge_ring *m, struct record_list *list)
-{
-    if (m->is_greedy)
-        return greedy_merge_next(&m->greedy, list);
     m->is_greedy = true;
     m->greedy = (struct greedy_merge){
         .runs = &m->opt.runs,
@@ -327,10 +317,8 @@ static int go_on_greedily(struct merge_ring *m, struct record_list *list)
         .max = m->opt.n_records,
         .list = m->ranges[0].list,               /* no range is out, and none will be */
         .engine = m->opt.engine,
-        .help = merge_ring_help,
-        .help_arg = m,
     };
-    return greedy_merge_open(&m->greedy, m->plan.first) < 0 ? -1 : greedy_merge_next(&m->greedy, list);
+    return greedy_merge_open(&m->greedy, m->plan.first);
 }
 
 uint32_t merge_ring_given(const struct merge_ring *m)
@@ -338,38 +326,45 @@ uint32_t merge_ring_given(const struct merge_ring *m)
     return task_ring_oldest(&m->ring);
 }
 
-int merge_ring_next(struct merge_ring *m, struct record_list *list)
+enum chunk_state merge_ring_advance(void *ring)
 {
+    struct merge_ring *m = ring;
     if (m->is_out && put_back(m) < 0)
-        return -1;
-    if (m->is_greedy || (task_ring_empty(&m->ring) && !m->plan.planned_all && range_plan_is_out_of_order(&m->plan)))
-        return go_on_greedily(m, list);
-    if (m->plan.planned_all && task_ring_empty(&m->ring))
-        return 0;
-    if (plan_ahead(m) < 0)
-        return -1;
-    if (task_ring_empty(&m->ring))
-        return m->plan.planned_all ? 0 : go_on_greedily(m, list);
-    task_wait(oldest_is_merged, merge_ring_help, m, m->opt.engine->clocks);
-    if (m->opt.runs.is_partial && !latch_tripped(m->opt.engine->latch))
-        task_wait(oldest_is_filled, merge_ring_help, m, m->opt.engine->clocks);
+        return CHUNK_FAILED;
+    if (m->is_greedy)
+        return greedy_merge_advance(&m->greedy);
+    if (!task_ring_empty(&m->ring) || !range_plan_is_out_of_order(&m->plan))
+        plan_all(m);
     if (latch_tripped(m->opt.engine->latch))
-        return -1;
-    if (m->opt.copy && m->opt.runs.is_partial)
-        m->opt.copy(m->opt.arg, merge_ring_given(m), &m->ranges[merge_ring_given(m)].list);
+        return CHUNK_FAILED;
+    if (!can_go_on(m))
+        return CHUNK_AWAITED;
+    if (task_ring_empty(&m->ring))
+        return m->plan.planned_all ? CHUNK_NONE : begin_greedy(m) < 0 ? CHUNK_FAILED : greedy_merge_advance(&m->greedy);
+    if (!oldest_is_merged(m) || (m->opt.runs.is_partial && !oldest_is_filled(m)))
+        return CHUNK_AWAITED;
+    return latch_tripped(m->opt.engine->latch) ? CHUNK_FAILED : CHUNK_MADE;
+}
+
+int merge_ring_take(void *ring, struct record_list *list)
+{
+    struct merge_ring *m = ring;
+    if (m->is_greedy) {
+        greedy_merge_take(&m->greedy, list);
+        return 0;
+    }
     *list = m->ranges[task_ring_oldest(&m->ring)].list;
+    if (m->opt.copy && m->opt.runs.is_partial)
+        m->opt.copy(m->opt.arg, merge_ring_given(m), list);
     m->is_out = true;
     m->is_lent = m->opt.n_spare > 0 && record_sink_passed(m->opt.sink, m->spare[m->next_spare].mark);
     if (!m->is_lent)
         list->fit = NULL;
-    return 1;
+    return 0;
 }
 
-int merge_ring_advance(struct merge_ring *m)
+int merge_ring_next(struct merge_ring *m, struct record_list *list)
 {
-    if (m->is_out && put_back(m) < 0)
-        return -1;
-    plan_all(m);
-    return !can_go_on(m) ? 0
-         : latch_tripped(m->opt.engine->latch) || task_ring_empty(&m->ring) ? -1 : oldest_is_merged(m);
+    const struct list_stream stream = {merge_ring_advance, merge_ring_take, merge_ring_help, NULL, m};
+    return list_stream_next(&stream, list, m->opt.engine);
 }

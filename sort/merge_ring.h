@@ -7,7 +7,7 @@
  *                       |       |       |
  *   ring of ranges  [ DONE ][ TAKEN][ READY][ FREE ] ...     a heap and a list of
  *                       |                                    records each
- *                       +--> merge_ring_next(), in order
+ *                       +--> merge_ring_take(), in order
  *
  * In runs, the first record of every slice is a cut. So a range needs few slices of each run, and the first keys, which
  * are in memory, determine which slice is needed next. In sublists, evenly spread keys are cuts. A range has about as
@@ -16,6 +16,7 @@
 #ifndef MERGE_RING_H
 #define MERGE_RING_H
 
+#include "base/record_stream.h"
 #include "bam_arena.h"
 #include "sort/range_plan.h"
 #include "write/record_list.h"
@@ -46,22 +47,16 @@ struct merge_ring *merge_ring_open(const struct merge_ring_options *options);
 /* Call it only when all tasks are done. */
 void merge_ring_close(struct merge_ring *ring);
 
-/* Gives the next merged records, in order: a range, or as much of a range as its list holds. Put them to the sink
- * before the next call. If there is no spare list, the next call gives this list to a task again; the list then has no
- * `fit`. Plans ranges and works while it waits. Call it on the main thread. 1: *list is set; 0: there are no more
- * records; -1: stop. */
-int merge_ring_next(struct merge_ring *ring, struct record_list *list);
-
-/* ---- for consumers that take copies and must not wait ---- */
-
-/* Plans as many ranges as possible. 1: merge_ring_next() can give records at once; 0: not yet; -1: there are no records
- * left, or something has failed. */
-int merge_ring_advance(struct merge_ring *ring);
-
-/* Does a little of the work that is handed out. False: there is no such work. A task_help_fn. */
+/* The functions of a struct list_stream of the merged records. A list has a range, or as much of a range as it holds.
+ * If there is no spare list, the list has no `fit`, because its memory is used again. */
+enum chunk_state merge_ring_advance(void *ring);
+int merge_ring_take(void *ring, struct record_list *list);
 bool merge_ring_help(void *ring);
 
-/* The index of the range whose list merge_ring_next() gave. */
+/* Waits for the next list, and takes it: see list_stream_next(). */
+int merge_ring_next(struct merge_ring *ring, struct record_list *list);
+
+/* The index of the range whose list was taken last. */
 uint32_t merge_ring_given(const struct merge_ring *ring);
 
 /* Returns the bytes of memory that a ring takes. n_ways: runs and sublists. in_arenas: records in the arenas. */

@@ -221,11 +221,21 @@ int sorted_put_header(const struct sorted *s, struct written *to)
     return written_header(to, s->sam, &s->opts->order, arenas_unplaced(&s->arenas), arenas_beyond(&s->arenas));
 }
 
-/* A range holds the keys from one value to another, which a task merged from all sublists and runs. Its list only
- * points at records; the deflate task of each block copies them together. */
-static int next(void *sorted, struct record_list *list)
+/* A range holds the keys from one value to another, which a task merged from all sublists and runs. Its list only points
+ * at records; the deflate task of each block copies them together. */
+static enum chunk_state advance(void *sorted)
 {
-    return merge_ring_next(((struct sorted *)sorted)->merge, list);
+    return merge_ring_advance(((struct sorted *)sorted)->merge);
+}
+
+static int take(void *sorted, struct record_list *list)
+{
+    return merge_ring_take(((struct sorted *)sorted)->merge, list);
+}
+
+static bool help(void *sorted)
+{
+    return merge_ring_help(((struct sorted *)sorted)->merge);
 }
 
 static int end(void *sorted, struct tally *given)
@@ -236,7 +246,7 @@ static int end(void *sorted, struct tally *given)
 
 struct list_stream sorted_stream(struct sorted *s)
 {
-    return (struct list_stream){next, end, s};
+    return (struct list_stream){advance, take, help, end, s};
 }
 
 /* ----------------------------------------------------------------- closing */

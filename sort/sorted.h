@@ -7,13 +7,13 @@
 
 #include "base/memory_shares.h"
 #include "base/memory_watch.h"
+#include "base/record_stream.h"
 #include "base/task_ring.h"
 #include "read/block_reader.h"
 #include "read/input.h"
 #include "sort/arenas.h"
 #include "sort/sort_tasks.h"
 #include "sort/spill_policy.h"
-#include "write/list_stream.h"
 
 struct driver;
 struct engine;

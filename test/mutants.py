@@ -68,7 +68,7 @@ MUTANTS = [
      ["unit_output_block"], "each piece of a block is in the sum"),
     ("record_list_add", "size > BGZF_FILL - list->open_size", "size >= BGZF_FILL - list->open_size", ["unit_output_block"],
      "a block is filled to its last byte"),
-    ("merge_ring_next", "m->opt.n_spare > 0 && record_sink_passed(m->opt.sink, m->spare[m->next_spare].mark)",
+    ("merge_ring_take", "m->opt.n_spare > 0 && record_sink_passed(m->opt.sink, m->spare[m->next_spare].mark)",
      "m->opt.n_spare > 0", ["unit_merge_ring"], "a list is not made anew while blocks refer to it"),
     ("choose_sizes", "if (o->n_wanted < p->range_records)", "if (0)", ["unit_merge_ring"],
      "a range has no more records than are wanted for a copy"),

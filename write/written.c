@@ -12,10 +12,11 @@
 #include "base/engine.h"
 #include "base/latch.h"
 #include "base/message.h"
+#include "base/record_stream.h"
 #include "write/out_text.h"
 #include "write/output_request.h"
+#include "write/record_list.h"
 #include "write/record_sink.h"
-#include "write/list_stream.h"
 #include "write/samtools_checksum.h"
 #include "write/sink_verify.h"
 #include "write/written.h"
@@ -275,7 +276,7 @@ int written_all(struct written *f, const struct list_stream *stream)
     struct record_list list;
     struct tally given;
     int found;
-    while ((found = stream->next(stream->producer, &list)) > 0)
+    while ((found = list_stream_next(stream, &list, f->engine)) > 0)
         if (record_sink_put(f->sink, &list) < 0)
             return -1;
     return found < 0 || stream->end(stream->producer, &given) < 0 ? -1 : finish(f, given);

@@ -2,7 +2,7 @@
 #include "base/engine.h"
 #include "base/latch.h"
 #include "base/task_ring.h"
-#include "read/record_stream.h"
+#include "base/record_stream.h"
 
 struct stream_wait {
     struct stream_steps steps;
@@ -42,4 +42,13 @@ int record_stream_end(const struct record_stream *stream, struct tally taken, co
     if (stream->end(stream->producer, &given) < 0)
         return -1;
     return tally_compare(given, taken, where, path, latch);
+}
+
+int list_stream_next(const struct list_stream *stream, struct record_list *list, const struct engine *engine)
+{
+    struct stream_steps steps = {stream->advance, stream->help, stream->producer};
+    enum chunk_state state = stream_steps_await(steps, task_no_help, NULL, engine);
+    if (state != CHUNK_MADE)
+        return state == CHUNK_NONE ? 0 : -1;
+    return stream->take(stream->producer, list) < 0 ? -1 : 1;
 }

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* A stream of records from a producer to a consumer, slice by slice, in order. The consumer takes a slice when it has
- * room for it. Main thread of the team. */
+/* A stream of records from a producer to a consumer, in order. The consumer takes what comes next when it has room for
+ * it. There are streams of slices and streams of lists, because their records have different owners:
+ *
+ *   slice (read/record_slice.h)     the consumer, which keeps, copies or empties it
+ *   list (write/record_list.h)      the producer, until the records have passed the sink. The last producer of a
+ *                                   command gives lists, which written_all() puts into the sink: so no record is
+ *                                   copied on the way to its block
+ *
+ * A producer never waits. There is one loop that does, stream_steps_await(). All functions: main thread of the team. */
 #ifndef RECORD_STREAM_H
 #define RECORD_STREAM_H
 
@@ -10,6 +17,7 @@
 #include "base/task_ring.h"
 
 struct engine;
+struct record_list;
 struct record_slice;
 
 enum chunk_state {
@@ -35,7 +43,19 @@ struct record_stream {
                                   * them with the same clocks */
 };
 
-/* The steps of a producer while its consumer waits. The functions of struct record_stream have the same names. */
+/* The functions have the same meaning as those of struct record_stream. */
+struct list_stream {
+    enum chunk_state (*advance)(void *producer);
+    int (*take)(void *producer, struct record_list *list); /* sets *list. The records stay unchanged until they have
+                                  * passed the sink; the list stays until the next call of advance(), and its records
+                                  * must be put to the sink before */
+    bool (*help)(void *producer);
+    int (*end)(void *producer, struct tally *given); /* called when all records were put to the sink; *given is the
+                                  * tally that the sink must have */
+    void *producer;
+};
+
+/* The functions that a consumer calls while it waits for its producer. */
 struct stream_steps {
     enum chunk_state (*advance)(void *producer);
     task_help_fn *help;
@@ -59,5 +79,9 @@ static inline enum chunk_state record_stream_await(const struct record_stream *s
  * and the error is recorded in the latch. */
 int record_stream_end(const struct record_stream *stream, struct tally taken, const char *where, const char *path,
                       struct latch *latch);
+
+/* Waits for the next list, and takes it. 1: *list is set; 0: all lists were taken; -1: failed, and the error is
+ * recorded in the latch. */
+int list_stream_next(const struct list_stream *stream, struct record_list *list, const struct engine *engine);
 
 #endif
