@@ -774,6 +774,8 @@ MUTANTS = [
      ["test_flagstat.py::test_reference_that_comes_back_is_counted_twice"], "and one that goes on in the next range is none"),
     ("stats_region_end", "region->last == HTS_POS_MAX ?", "0 ?", ["test_counted.py::test_reads_beyond_the_end_of_their_reference_are_cut"],
      "a region without an end has the bases of its reference"),
+    ("settle_stats", "if (has_index && n < 2)", "if (0)", ["test_stats.py::test_what_is_refused_prints_nothing"],
+     "-X needs an index"),
     ("stats_part_add", "if (v.n_cigar == 0)", "if (0)", ["test_stats.py::test_a_record_without_cigar_is_an_error"],
      "a mapped record has a CIGAR"),
     ("take_cover", "log->longest >= whole->ring.room ||", "",
