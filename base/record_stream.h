@@ -7,7 +7,8 @@
  *                                   command gives lists, which written_all() puts into the sink: so no record is
  *                                   copied on the way to its block
  *
- * A producer never waits. There is one loop that does, stream_steps_await(). All functions: main thread of the team. */
+ * advance() never waits: the consumer does, in stream_steps_await(). Call all functions on the main thread of the
+ * team. */
 #ifndef RECORD_STREAM_H
 #define RECORD_STREAM_H
 
@@ -22,9 +23,9 @@ struct record_slice;
 
 enum chunk_state {
     CHUNK_FAILED = -1,           /* the error is recorded in the latch */
-    CHUNK_AWAITED,               /* the next slice is not made yet */
-    CHUNK_MADE,                  /* the next slice can be taken */
-    CHUNK_NONE,                  /* all slices were taken */
+    CHUNK_AWAITED,               /* the next slice or list is not made yet */
+    CHUNK_MADE,                  /* the next one can be taken */
+    CHUNK_NONE,                  /* all were taken */
 };
 
 struct record_stream {
@@ -62,8 +63,8 @@ struct stream_steps {
     void *producer;
 };
 
-/* Advances the producer, and works until the next slice is made or none will come. Fails if the latch has an error.
- * help: does work of the consumer; task_no_help if it has none. */
+/* Advances the producer, and works until the next slice or list is made, or none will come. Fails if the latch has an
+ * error. help: does work of the consumer; task_no_help if it has none. */
 enum chunk_state stream_steps_await(struct stream_steps steps, task_help_fn *help, void *arg,
                                     const struct engine *engine);
 

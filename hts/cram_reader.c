@@ -191,8 +191,7 @@ static int take(void *reader, struct record_slice *slice)
     made.offset = c->place.end;
     r->n += c->n;
     c->made = *slice;
-    record_slice_clear(&c->made);
-    byte_buffer_trim(&c->made.records, RECORDS);
+    record_slice_reuse(&c->made, RECORDS);
     c->n = 0;
     task_ring_take(&r->ring);
     *slice = made;

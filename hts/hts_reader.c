@@ -380,8 +380,7 @@ static int take(void *reader, struct record_slice *slice)
     struct hts_reader *r = reader;
     struct record_slice made = r->made;
     r->made = *slice;
-    record_slice_clear(&r->made);
-    byte_buffer_trim(&r->made.records, r->slice_size);
+    record_slice_reuse(&r->made, r->slice_size);
     *slice = made;
     return 0;
 }

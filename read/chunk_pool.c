@@ -145,8 +145,7 @@ void chunk_pool_put_text(struct chunk_pool *p, struct chunk_text text)
 
 void chunk_pool_put_records(struct chunk_pool *p, struct record_slice records)
 {
-    record_slice_clear(&records);
-    byte_buffer_trim(&records.records, p->opt.records_size);
+    record_slice_reuse(&records, p->opt.records_size);
     if (records.records.p && p->n_records < p->most_records)
         p->records[p->n_records++] = records;
     else

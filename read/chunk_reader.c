@@ -363,8 +363,7 @@ static int fill_chunk(struct chunk_reader *r)
 
 /* -------------------------------------------------------- chunks to records */
 
-/* Makes a chunk empty, and small again: otherwise long units would leave every chunk large. A buffer that cannot be
- * made smaller stays as it is. */
+/* Makes a chunk empty, and small again. A buffer that cannot be made smaller stays as it is. */
 static void clear_chunk(const struct chunk_reader *r, struct chunk *c)
 {
     c->filled = c->arrived = c->begin = c->end = c->n_blocks = c->n_kept = 0;
@@ -372,8 +371,7 @@ static void clear_chunk(const struct chunk_reader *r, struct chunk *c)
     if (c->span.users)
         c->bytes = NULL;
     c->span = (struct slice_span){.users = NULL};
-    record_slice_clear(&c->made);
-    byte_buffer_trim(&c->made.records, r->opt.in.use.records_size);
+    record_slice_reuse(&c->made, r->opt.in.use.records_size);
     if (r->opt.borrower)
         strip_chunk(r, c);
 }

@@ -30,6 +30,14 @@ static inline void record_slice_clear(struct record_slice *slice)
     slice->checksum = 0;
 }
 
+/* Empties the slice for further records, and makes its memory for records at most `most` bytes: otherwise long records
+ * would leave every slice large. */
+static inline void record_slice_reuse(struct record_slice *slice, size_t most)
+{
+    record_slice_clear(slice);
+    byte_buffer_trim(&slice->records, most);
+}
+
 /* Returns the bytes of a slice that has listed n records of `size` bytes in all. */
 size_t record_slice_memory(size_t size, size_t n);
 

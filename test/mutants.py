@@ -70,6 +70,8 @@ MUTANTS = [
      "a block is filled to its last byte"),
     ("merge_ring_take", "m->opt.n_spare > 0 && record_sink_passed(m->opt.sink, m->spare[m->next_spare].mark)",
      "m->opt.n_spare > 0", ["unit_merge_ring"], "a list is not made anew while blocks refer to it"),
+    ("sort/greedy_merge.c", "if ((ends = way->next + 1 == way->end)) {", "if (way->next + 1 == way->end) {",
+     [MERGE + "test_lost_order_of_targets_is_merged_otherwise"], "a list ends where its run must wait for a slice"),
     ("choose_sizes", "if (o->n_wanted < p->range_records)", "if (0)", ["unit_merge_ring"],
      "a range has no more records than are wanted for a copy"),
     ("ends_at", "taken + 1 + to_find_cut, false)", "taken + 1, false)",

@@ -280,6 +280,18 @@ static void test_file_that_is_never_committed_keeps_a_name(void **state)
     out_file_abandon(&out);
 }
 
+/* Does the work in a process of its own, and returns the status with which it exits. */
+static int exit_status(int (*work)(void))
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(work());
+    MUST(waitpid(child, &status, 0) == child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
 /* 0: all is correct; otherwise the number of the failed step. */
 static int drop_all(void)
 {
@@ -297,13 +309,7 @@ static int drop_all(void)
 static void test_name_given_after_all_were_dropped_stays(void **state)
 {
     (void)state;
-    int status;
-    pid_t child = fork();
-    if (child == 0)
-        _exit(drop_all());
-    MUST(waitpid(child, &status, 0) == child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(exit_status(drop_all), 0);
 }
 
 /* ---- without /proc there are no unnamed files: a temporary name beside the target ---- */
@@ -333,15 +339,10 @@ static int work_without_proc(void)
 static void test_temporary_name_where_there_are_no_unnamed_files(void **state)
 {
     (void)state;
-    int status;
-    pid_t child = fork();
-    if (child == 0)
-        _exit(work_without_proc());
-    MUST(waitpid(child, &status, 0) == child);
-    assert_true(WIFEXITED(status));
-    if (WEXITSTATUS(status) == 77)
+    int status = exit_status(work_without_proc);
+    if (status == 77)
         skip();
-    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(status, 0);
 }
 
 #ifdef __SANITIZE_ADDRESS__
