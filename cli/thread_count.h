@@ -16,8 +16,9 @@ enum thread_count_result {
 };
 
 /* Parses the value of -@: a number of threads, or "auto", which is the number of CPUs that this process may use (by its
- * affinity mask and its control group). more: number of threads that the value does not count; samtools' merge,
- * fixmate, markdup and collate do not count the first. *n_threads: in total, at least 1. */
+ * affinity mask and its control group). more: 1 if the value does not count the first thread, as in most commands of
+ * samtools; otherwise 0. The first thread is added to the number only if there is a CPU for it. *n_threads: in total,
+ * at least 1. */
 enum thread_count_result thread_count_parse(const char *text, int more, int *n_threads);
 
 /* Applies SAMTOOLS_OMP_THREADS to the number: "8" and "auto" replace it, "+1" is added to it. Returns the value of the

@@ -16,7 +16,6 @@
 #include "merge/merged.h"
 #include "engine/engine_memory.h"
 #include "read/input_format.h"
-#include "read/read_ahead.h"
 #include "report/report.h"
 #include "write/record_sink.h"
 #include "write/written.h"
@@ -250,19 +249,6 @@ static bool begins_alone(const struct input *in)
     return input_format_may_suspend(in->format) && in->format->framing != INPUT_RECORDS && !in->format->filter;
 }
 
-/* Makes the input submit its tasks in batches. While threads lack work, the main thread wakes a thread for each task
- * that it makes, which takes it 2 to 5 us. With 100 inputs and 64 threads it would do so 11,500 times; with batches it
- * does so 1,170 times (slow motion). */
-static void collect_tasks(struct merged *m, uint32_t number)
-{
-    enum { THREADS_LEAST = 8 };
-    if (m->rings.job.n_threads < THREADS_LEAST)
-        return;
-    const struct input *in = &m->inputs.in.each[number];
-    chunk_reader_use_batches(passed_records_chunks(in->passed), &m->tasks);
-    read_ahead_use_batches(in->format->ahead, &m->tasks);
-}
-
 /* Begins reading an input. An error is recorded in the latch. */
 static void begin_input(void *merged, uint32_t number)
 {
@@ -279,7 +265,7 @@ static void begin_input(void *merged, uint32_t number)
     input->request.learns = number == 0 && m->compares ? m->rule : NULL;
     bool is_alone = begins_alone(&m->inputs.in.each[number]);
     if (sliced_input_begin(input, &m->inputs.in.each[number], &how) == 0 && is_alone)
-        collect_tasks(m, number);
+        input_use_batches(&m->inputs.in.each[number], &m->tasks);
 }
 
 static int begin_inputs(struct merged *m)

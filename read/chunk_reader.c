@@ -62,12 +62,24 @@ static void drop_bytes(struct chunk *c)
     c->blocks = NULL;
 }
 
+/* The work of a chunk once all records were lent: the main thread would free the memory of all chunks alone. */
+static void free_bytes(const struct chunk_reader *r, struct chunk *c)
+{
+    enum stage before = clocks_enter(r->opt.in.engine->clocks, STAGE_FREE);
+    drop_bytes(c);
+    clocks_leave(r->opt.in.engine->clocks, before, 0);
+}
+
 static void make_records(void *reader, uint32_t number)
 {
     const struct chunk_reader *r = reader;
     struct chunk *c = &r->chunks[number];
     if (latch_tripped(r->opt.in.engine->latch))
         return;                                  /* no thread waits for its span any more */
+    if (r->has_ended) {
+        free_bytes(r, c);
+        return;
+    }
     enum stage before = clocks_enter(r->opt.in.engine->clocks, STAGE_PARSE);
     size_t size = c->head.n + c->end - c->begin;
     c->n = c->size = c->dropped = 0;
@@ -79,12 +91,6 @@ static void make_records(void *reader, uint32_t number)
         slice_span_release(&c->span);
     clocks_records(r->opt.in.engine->clocks, c->n);
     clocks_leave(r->opt.in.engine->clocks, before, size);
-    if (c->frees) {                              /* otherwise the main thread would free the bytes of all
-                                                  * chunks at the end */
-        before = clocks_enter(r->opt.in.engine->clocks, STAGE_FREE);
-        drop_bytes(c);
-        clocks_leave(r->opt.in.engine->clocks, before, 0);
-    }
 }
 
 /* --------------------------------------------------------- bytes to chunks */
@@ -141,7 +147,6 @@ static int close_chunk(struct chunk_reader *r)
     c->begin = cut.begin;
     c->end = cut.end;
     c->last_block = r->last_block;
-    c->frees = r->at_end && reads_blocks(r) && !r->opt.borrower;
     r->counts.seen += cut.n;
     if (carry_on(r, c->bytes, c->begin) < 0)
         return -1;
@@ -425,6 +430,10 @@ static int end_chunks(struct chunk_reader *r)
         return -1;
     if (reads_blocks(r))
         bgzf_source_warn_of_end(r->opt.in.source);
+    if (reads_blocks(r) && !r->opt.borrower) {   /* free_bytes() */
+        task_ring_hand_out_all(&r->ring);
+        task_ring_take_all(&r->ring, r->opt.in.engine->clocks);
+    }
     if (r->opt.ended)
         r->opt.ended(r->opt.arg);
     return 0;

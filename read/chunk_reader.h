@@ -37,8 +37,6 @@ struct chunk {
     struct slice_span span;      /* the span that `bytes` point into, until the records are made: records of another
                                   * producer or, without a slice, text of the window. No users: the bytes are the
                                   * chunk's own */
-    bool frees;                  /* the task that makes the records frees `bytes`, which no later chunk will need; set
-                                  * before READY */
     size_t filled;               /* bytes handed out; main thread only, as is the next field */
     size_t arrived;              /* bytes that have been inflated */
     struct byte_buffer head;     /* the unit that began in an earlier chunk, if any */

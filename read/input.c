@@ -21,6 +21,7 @@
 #include "read/header_read.h"
 #include "read/passed_records.h"
 #include "read/raw_records.h"
+#include "read/read_ahead.h"
 #include "read/input.h"
 
 /* Takes the header of a part, and the records that come before its blocks. */
@@ -408,6 +409,16 @@ int input_begin(struct input *in)
     if (!in->passed && in->format && passes(in) && open_passed(in, 0) < 0)
         return -1;
     return is_stream && in->merge && in->merge->learns ? learn_of_stream(in, in->merge->learns) : 0;
+}
+
+void input_use_batches(const struct input *in, struct task_batches *batches)
+{
+    enum { THREADS_LEAST = 8 };
+    if (in->format->opt.engine->n_threads < THREADS_LEAST)
+        return;
+    chunk_reader_use_batches(passed_records_chunks(in->passed), batches);
+    if (in->format->ahead)
+        read_ahead_use_batches(in->format->ahead, batches);
 }
 
 int input_pass_rest(struct input *in, uint64_t n_before, uint64_t bytes)

@@ -129,14 +129,21 @@ int counted_begin(struct counted *c)
     if (input_begin(in) < 0)
         return -1;
     c->chunks = passed_records_chunks(in->passed);
+    input_use_batches(in, &c->tasks);
     return 0;
+}
+
+static bool submit(void *counted)
+{
+    task_batches_submit(&((struct counted *)counted)->tasks);
+    return false;
 }
 
 int counted_next(struct counted *c)
 {
     const struct record_stream *from = &c->in.each->stream;
     progress_tick(&c->d->progress);
-    enum chunk_state state = record_stream_await(from, task_no_help, NULL, &c->d->engine);
+    enum chunk_state state = record_stream_await(from, submit, c, &c->d->engine);
     if (state != CHUNK_MADE)
         return state == CHUNK_NONE ? 0 : -1;
     if (from->take(from->producer, &c->spare) < 0)

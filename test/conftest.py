@@ -128,6 +128,12 @@ def only_cpus(cpus):
     return "os.sched_setaffinity(0, %r)" % set(cpus)
 
 
+def in_all(number):
+    """The threads of -@ number in a command that counts additional threads: the first one is added if it has a CPU."""
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return number + (number < cpus)
+
+
 def run(argv, stdin=None, env=None, before=None, timeout=HANG, **kw):
     """Runs the program with argv; stdin: bytes, a file, or None for no input; before: see launch()."""
     feed = {"input": stdin} if isinstance(stdin, bytes) else {"stdin": stdin or subprocess.DEVNULL}

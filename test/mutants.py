@@ -557,6 +557,8 @@ MUTANTS = [
     ("put_allowed", "if (!affinity_has(allowed, (int)cpu))", "if (0)",
      ["unit_runtime_env", "test_affinity.py::test_cpus_that_are_left_are_not_used"], "a CPU that the job may not use"),
     ("runtime_env_counts_threads", "|| n == 0)", ")", ["unit_runtime_env"], "no thread at all"),
+    ("with_more", "n >= machine_cpus() ? n", "n > machine_cpus() ? n",
+     ["test_threads.py::test_first_thread_is_added_without_a_cpu"], "the first thread is added if it has a CPU"),
     # ------------------------------------------------------------ places of threads
     ("start_reader", "    affinity_widen(&bound);\n", "    bound = affinity_now();\n", [PLACED],
      "the thread that reads does not share the main thread's place"),

@@ -5,14 +5,13 @@ pipe that stays open keeps the program running, or taken from its report."""
 import contextlib
 import json
 import os
-import shutil
 import subprocess
 import time
 
 import pytest
 
 import bamgen
-from conftest import BINARY, HANG, SANITIZED, clean_env, limit_on, only_cpus, read_bam, run
+from conftest import BINARY, HANG, SANITIZED, clean_env, in_all, limit_on, only_cpus, read_bam, run
 from test_safety import feed, running, snapshot, until
 
 SETTING = "SAMTOOLS_OMP_THREADS"
@@ -22,37 +21,41 @@ RECORDS = [bamgen.record("r%04d" % i, pos=i) for i in range(2000)]
 COUNTED_BESIDE = ("merge", "fixmate", "markdup", "collate")     # commands whose -@ does not count the first thread
 COUNTED_IN_ALL = ("sort", "sormadup")
 
-# Public command lines for a job of 3 CPUs, verbatim except the names of files; and the threads that they start.
+CPUS = sorted(os.sched_getaffinity(0))[:3] if hasattr(os, "sched_getaffinity") else [0]
+ALL = len(CPUS)
+
+# Public command lines for a job of these CPUs, verbatim except the names of files; and the threads that they start.
 LINES = {
-    "nf-core merge": ("samtools merge --threads {cpus_1} -c -p out.bam IN", 3),
-    "nf-core fixmate": ("samtools fixmate -m --threads {cpus_1} IN out.bam", 3),
-    "nf-core collate": ("samtools collate -@ {cpus} -o out.bam IN", 4),
-    "nf-core markdup": ("samtools markdup -@ {cpus} -T out IN out.bam", 4),
-    "nf-core markdup by its long name": ("samtools markdup --threads {cpus} IN out.bam", 4),
-    "nf-core collate by its long name": ("samtools collate --threads {cpus} IN out", 4),
-    "nf-core sort": ("samtools sort -T out --threads {cpus} -o out.bam IN", 3),
-    "nf-core sort by its short name": ("samtools sort -@ {cpus} -o out.bam -T out IN", 3),
-    "Snakemake merge": ("samtools merge  --threads {cpus_1}  out.bam IN", 3),
-    "Snakemake fixmate": ("samtools fixmate  --threads {cpus_1}  IN out.bam", 3),
-    "Snakemake collate": ("samtools collate --threads {cpus_1}  -o out.bam IN", 3),
-    "Snakemake markdup": ("samtools markdup --threads {cpus_1}  IN out.bam", 3),
-    "Galaxy merge": ("addthreads=${{GALAXY_SLOTS:-1}} && (( addthreads-- )); samtools merge -@ $addthreads -s 1 -f out.bam IN", 3),
+    "nf-core merge": ("samtools merge --threads {cpus_1} -c -p out.bam IN", ALL),
+    "nf-core fixmate": ("samtools fixmate -m --threads {cpus_1} IN out.bam", ALL),
+    "nf-core collate": ("samtools collate -@ {cpus} -o out.bam IN", ALL),
+    "nf-core markdup": ("samtools markdup -@ {cpus} -T out IN out.bam", ALL),
+    "nf-core markdup by its long name": ("samtools markdup --threads {cpus} IN out.bam", ALL),
+    "nf-core collate by its long name": ("samtools collate --threads {cpus} IN out", ALL),
+    "nf-core sort": ("samtools sort -T out --threads {cpus} -o out.bam IN", ALL),
+    "nf-core sort by its short name": ("samtools sort -@ {cpus} -o out.bam -T out IN", ALL),
+    "Snakemake merge": ("samtools merge  --threads {cpus_1}  out.bam IN", ALL),
+    "Snakemake fixmate": ("samtools fixmate  --threads {cpus_1}  IN out.bam", ALL),
+    "Snakemake collate": ("samtools collate --threads {cpus_1}  -o out.bam IN", ALL),
+    "Snakemake markdup": ("samtools markdup --threads {cpus_1}  IN out.bam", ALL),
+    "Galaxy merge": ("addthreads=${{GALAXY_SLOTS:-1}} && (( addthreads-- )); samtools merge -@ $addthreads -s 1 -f out.bam IN", ALL),
     "one thread": ("samtools merge -@ 0 out.bam IN", 1),
     "no number": ("samtools fixmate IN out.bam", 1),
     "OpenMP's number": ("export OMP_NUM_THREADS=3; samtools merge out.bam IN", 3),
-    "auto": ("samtools merge -@ auto out.bam IN", 1),
-    "sort auto": ("samtools sort -@ auto -o out.bam IN", 1),
+    "auto": ("samtools merge -@ auto out.bam IN", ALL),
+    "sort auto": ("samtools sort -@ auto -o out.bam IN", ALL),
 }
 
 
 @contextlib.contextmanager
-def at_work(folder, line, **kw):
+def at_work(folder, line):
     """A shell becomes the program, which has read all records of the pipe IN and waits for more."""
     os.mkfifo(folder / "IN")
     (folder / "samtools").symlink_to(os.path.realpath(BINARY))
     *before, command = line.split("; ")
-    env = clean_env(PATH="%s:%s" % (folder, os.environ["PATH"]), GALAXY_SLOTS="3", OMP_DYNAMIC="false")
-    p = subprocess.Popen(["bash", "-c", "; ".join([*before, "exec " + command])], cwd=folder, env=env, stderr=subprocess.PIPE, **kw)
+    env = clean_env(PATH="%s:%s" % (folder, os.environ["PATH"]), GALAXY_SLOTS=str(ALL), OMP_DYNAMIC="false")
+    p = subprocess.Popen(["bash", "-c", "; ".join([*before, "exec " + command])], cwd=folder, env=env, stderr=subprocess.PIPE,
+                         preexec_fn=lambda: os.sched_setaffinity(0, CPUS))
     try:
         with open(folder / "IN", "r+b", buffering=0) as pipe:     # both directions: it does not wait for a reader
             pipe.write(bamgen.bgzf(bamgen.header() + b"".join(RECORDS), level=0))
@@ -69,11 +72,7 @@ def at_work(folder, line, **kw):
 def test_line_of_a_pipeline_leaves_a_cpu_idle_or_takes_more(tmp_path, name):
     """There is also a thread that reads the pipe."""
     line, threads = LINES[name]
-    if "auto" in name and not shutil.which("taskset"):
-        pytest.skip("no taskset here")
-    if "auto" in name:
-        line = "taskset -c %d %s" % (min(os.sched_getaffinity(0)), line)
-    with at_work(tmp_path, line.format(cpus=3, cpus_1=2)) as p:
+    with at_work(tmp_path, line.format(cpus=ALL, cpus_1=ALL - 1)) as p:
         def steady():
             time.sleep(0.01)
             return len(os.listdir("/proc/%d/task" % p.pid)) == threads + 1
@@ -111,21 +110,31 @@ def refused(here, argv, said, **kw):
 @pytest.mark.parametrize("command", [*COUNTED_BESIDE, *COUNTED_IN_ALL])
 def test_number_is_counted_otherwise_than_by_samtools(here, command):
     more = command in COUNTED_BESIDE
-    for number, threads in ((-1, 1), (0, 1), (1, 1 + more), (2, 2 + more), (5, 5 + more)):
+    for number, threads in ((-1, 1), (0, 1), *((n, in_all(n) if more else n) for n in (1, 2, 5))):
         assert report(here, command, "-@", number)["threads"] == threads, number
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="no affinity here")
+@pytest.mark.parametrize("command", [*COUNTED_BESIDE, *COUNTED_IN_ALL])
+def test_first_thread_is_added_without_a_cpu(here, command):
+    more = command in COUNTED_BESIDE
+    for some in CPUS[:1], CPUS[:2]:
+        n = len(some)
+        for number, threads in ((0, 1), (n - 1, n if more else max(n - 1, 1)), (n, n), (n + 1, n + 1), (8, 8)):
+            assert report(here, command, "-@", number, before=only_cpus(some))["threads"] == threads, (number, n)
 
 
 @pytest.mark.parametrize("command,each,beside", [("collate", 768, 64), ("markdup", 768, 64), ("merge", 4, 68), ("fixmate", 4, 68)])
 def test_memory_forgets_the_first_thread(here, command, each, beside):
     for number in 0, 1, 3:
-        assert report(here, command, "-@", number)["memory_bytes"] >> 20 == (number + 1) * each + beside
+        assert report(here, command, "-@", number)["memory_bytes"] >> 20 == in_all(number) * each + beside
 
 
 @pytest.mark.parametrize("command", [*COUNTED_BESIDE, *COUNTED_IN_ALL])
 @pytest.mark.parametrize("value,number,threads", [("3", 1, 3), ("1", 4, 1), ("+1", 2, 3), ("+2", 1, 3), ("", 2, 2)])
 def test_setting_does_not_beat_the_command_line(here, command, value, number, threads):
-    if value[:1] in ("+", ""):
-        threads += command in COUNTED_BESIDE
+    if value[:1] in ("+", "") and command in COUNTED_BESIDE:
+        threads += in_all(number) - number
     assert report(here, command, "-@", number, env={SETTING: value})["threads"] == threads
 
 
@@ -180,7 +189,7 @@ def test_bgzip_counts_otherwise_than_sort(args, env, threads):
 
 
 def test_plan_tells_other_threads_than_there_are(here):
-    for command, threads in (("merge", 3), ("markdup", 3), ("sort", 2), ("sormadup", 2)):
+    for command, threads in (("merge", in_all(2)), ("markdup", in_all(2)), ("sort", 2), ("sormadup", 2)):
         told = run(words(command, "-@", 2, "--plan"), cwd=here).stdout.decode()
         assert "#SBATCH --cpus-per-task=%d\n" % threads in told
         assert json.loads(run(words(command, "-@", 2, "--plan=json"), cwd=here).stdout)["threads"] == threads
