@@ -221,8 +221,8 @@ int sorted_put_header(const struct sorted *s, struct written *to)
     return written_header(to, s->sam, &s->opts->order, arenas_unplaced(&s->arenas), arenas_beyond(&s->arenas));
 }
 
-/* A range holds the keys from one value to another, which a task merged from all sublists and runs. Its list only points
- * at records; the deflate task of each block copies them together. */
+/* A range holds the keys from one value to another, which a task merged from all sublists and runs. Its list only
+ * points at records; the deflate task of each block copies them together. */
 static enum chunk_state advance(void *sorted)
 {
     return merge_ring_advance(((struct sorted *)sorted)->merge);
