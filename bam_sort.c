@@ -11,7 +11,7 @@
  * The main thread runs these loops. They hand work to tasks and take it back in order. read_blocks() is the first half:
  * a block is up to 64 KiB of records, compressed on its own. It gets its place in the arena, and a task inflates it
  * there, checks its records, makes their keys and adds up their checksum. Records that do not come as blocks of BAM
- * (read/input.h) come as slices of a stream, and a task copies each part of a slice. written_all() is the second half:
+ * (read/input.h) come as slices of a stream, and a task copies each span of a slice. written_all() is the second half:
  * it takes the merged ranges (sort/sorted.h) and puts them into the sink (write/record_sink.h), whose tasks copy the
  * records of a block together, count them (--stats) and deflate them. */
 #include "base/engine.h"

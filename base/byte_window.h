@@ -21,7 +21,7 @@ struct byte_window {
     size_t size;
     uint64_t offset;             /* bytes of the input before `data` */
     atomic_int *users;           /* holds on the memory of the bytes; does not include `held`, so it may be below 0 */
-    int held;                    /* holds that are not yet added to users, whose cache line tasks write */
+    int held;                    /* holds that are not yet added to users: tasks write that cache line */
     uint32_t most_held;          /* parts of the memory, at least two, that may be held while more is asked for */
     struct frame_list *frames;   /* BGZF blocks in the window, listed (codec/frame_list.h) from its first byte on. NULL:
                                   * no list */

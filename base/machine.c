@@ -205,8 +205,8 @@ uint64_t machine_program_memory(void)
     return at_first;
 }
 
-/* The data of the libraries, the OpenMP runtime and the allocator's own data come after the start. libhts alone may
- * load 30 libraries, for URLs. These numbers are upper bounds for memory that nothing else counts, measured with
+/* The libraries, the OpenMP runtime and the allocator take memory for their own data after the start. libhts alone
+ * may load 30 libraries, for URLs. These numbers are upper bounds for memory that nothing else counts, measured with
  * Debian's htslib. */
 size_t machine_program_grown(size_t at_start, size_t most)
 {

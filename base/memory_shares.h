@@ -42,10 +42,10 @@ typedef size_t memory_overhead_fn(const void *arg, const struct memory_rings *ri
 
 /* Bytes that an output, and similar consumers, use besides the rings. */
 struct output_use {
-    size_t htslib;               /* bytes that htslib uses to write it; more if more memory is available */
+    size_t htslib;               /* bytes that htslib uses to write the output; more if more are available */
     bool is_cram;
     size_t overhead;             /* --verify, ranks of -M, regions: independent of the available memory */
-    uint64_t references;         /* bytes for its index or for references of CRAM; at most a third of all memory */
+    uint64_t references;         /* bytes for its index or for references of CRAM; a third of all at most is planned */
     memory_overhead_fn *more;    /* memory that other modules of the command take, with its argument; NULL: none */
     const void *arg;
 };

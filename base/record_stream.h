@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* A stream of records from a producer to a consumer, in order. The consumer takes what comes next when it has room for
- * it. There are streams of slices and streams of lists, because their records have different owners:
+ * it. There are streams of slices and streams of lists. The difference is who owns their records:
  *
  *   slice (read/record_slice.h)     the consumer, which keeps, copies or empties it
  *   list (write/record_list.h)      the producer, until the records have passed the sink. The last producer of a
  *                                   command gives lists, which written_all() puts into the sink: so no record is
  *                                   copied on the way to its block
  *
- * advance() never waits: the consumer does, in stream_steps_await(). Call all functions on the main thread of the
- * team. */
+ * advance() does not wait until the next slice or list is made: the consumer does, in stream_steps_await(). Call all
+ * functions on the main thread of the team. */
 #ifndef RECORD_STREAM_H
 #define RECORD_STREAM_H
 
@@ -29,7 +29,7 @@ enum chunk_state {
 };
 
 struct record_stream {
-    enum chunk_state (*advance)(void *producer); /* does the next step, and never waits */
+    enum chunk_state (*advance)(void *producer); /* does the next step */
     int (*take)(void *producer, struct record_slice *slice); /* exchanges the next slice for *slice, whose memory it
                                   * uses again. The slice may have no records. -1: failed, and the error is recorded in
                                   * the latch */
@@ -52,7 +52,7 @@ struct list_stream {
                                   * must be put to the sink before */
     bool (*help)(void *producer);
     int (*end)(void *producer, struct tally *given); /* called when all records were put to the sink; *given is the
-                                  * tally that the sink must have */
+                                  * tally that the sink must have. -1: as in struct record_stream */
     void *producer;
 };
 

@@ -20,8 +20,8 @@ enum cut_kind {
 /* A zero-initialised struct with a kind is the state before the first block. */
 struct block_cut {
     enum cut_kind kind;
-    const struct gzi_index *places;   /* index of CUT_PLACES */
-    size_t n_places;             /* places before this index are passed */
+    const struct gzi_index *places;   /* offsets where CUT_PLACES ends blocks */
+    size_t n_places;             /* number of places that are passed */
     uint64_t at;                 /* bytes in the blocks so far */
     /* for CUT_RECORDS */
     uint64_t next;               /* offset of the number that gives the start of the next part of BAM */

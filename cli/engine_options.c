@@ -261,8 +261,8 @@ const struct option_row engine_options[] = {
     [ENGINE_THREADS] = OPTION('@', "threads", "INT|auto", TAKES(take_threads),
                               "threads in all; auto: all CPUs of the job [OMP_NUM_THREADS if set, else 1]"),
     [ENGINE_MORE_THREADS] = OPTION('@', "threads", "INT|auto", TAKES(take_threads),
-                                   "threads besides the first one, as in samtools; auto: all CPUs of the job\n"
-                                   "[OMP_NUM_THREADS in all if set, else 0]"),
+                                   "threads besides the first one, as in samtools, if it has a CPU; auto:\n"
+                                   "all CPUs of the job [OMP_NUM_THREADS in all if set, else 0]"),
     [ENGINE_MEMORY] = OPTION('m', NULL, "SIZE", TAKES(take_memory),
                              "memory per thread; suffixes K M G T, decimals allowed [768M]"),
     [ENGINE_TEMP] = OPTION('T', NULL, "PREFIX", WRITES(take_temp),

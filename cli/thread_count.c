@@ -26,7 +26,7 @@ static int at_least_one(long n)
 }
 
 /* Adds the first thread to n others, if there is a CPU for it. The first thread works like the others, so with more
- * threads than CPUs they would wait for each other: flagstat -@ 2 took 7 to 10 % more time on two CPUs. */
+ * threads than CPUs they would wait for each other: flagstat -@ 2 takes 7 to 10 % more time on two CPUs. */
 static long with_more(long n, int more)
 {
     return more && n > 0 && n >= machine_cpus() ? n : n + more;

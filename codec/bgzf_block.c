@@ -30,8 +30,8 @@ struct bgzf_codec {
 
 /* Most users run -l 1 or no -l, which is -l 6, so these levels have an encoder of our own. On the files of
  * doc/dev/tried.md, its output at -l 1 is at most 3 % larger than that of libdeflate's level 1; at the default level,
- * than that of libdeflate's level 7, which samtools uses without -l. For most files both levels take less time. The
- * default level keeps this promise for most text, too; -l 1 takes longer for some text. The default level is also
+ * than that of libdeflate's level 7, which samtools uses without -l. For most files both levels take less time. Both
+ * hold at the default level for most text, too; -l 1 takes longer for some text. The default level is also
  * smaller and faster than libdeflate's levels for -l 4 and 5. libdeflate's levels for -l 2 and 3 take twice the time of
  * our -l 1, and their output is larger for some data. */
 static int our_effort(int level)

@@ -26,8 +26,8 @@ static size_t inputs_waiting(const struct input_request *in, enum memory_reads r
     return n;
 }
 
-/* A block does not show its level, so only a request for level 0 rules out copies. Each record holds the number of its
- * input in 16 bits. */
+/* A block does not show its level, so only a request for level 0 rules out copies. Each reference to a
+ * record holds the number of its input in 16 bits. */
 const char *engine_memory_copies_none(const struct engine_opts *opts)
 {
     const struct output_request *out = &opts->out;

@@ -6,8 +6,8 @@
  *              tasks      by tasks            by key    by tasks    tasks      when complete
  *
  * marked_open() joins the stream of the input to a marking (markdup/marking.h), which `sormadup` has, too. The main
- * thread hands the work out and takes it back in order (markdup/marked_flow.h). Slices wait until no set is open before
- * them, in memory or in a temporary file. */
+ * thread hands the work out and takes it back in order (markdup/marked_flow.h). A slice waits, in memory
+ * or in a temporary file, until no set is open that began in it or before it. */
 #include "markdup/bam_markdup.h"
 #include "base/engine.h"
 #include "base/clocks.h"

@@ -2,6 +2,7 @@
 /* Follows losses: names of originals (do), kinds of duplicates (dt), numbers of duplicates (dc). Losses come from all
  * shards together, in the order of the later record of each; a loss in the table of singles comes before a loss in the
  * table of pairs.
+ *
  * A record that loses becomes a child of the winner, so losses form trees. Sets of singles and of pairs that share a
  * record are in one tree, which has one original, its root. A record is reported when it would leave samtools' queue.
  * The chain pass over a tree is made when the first of its records leaves; records that join it later get another pass.

@@ -12,7 +12,7 @@ static const char *const texts[DUP_WARNINGS] = {
 };
 
 static const char *const sums[DUP_WARNINGS] = {
-    [DUP_WARNING_COORDINATES] = "names in which no coordinates could be read (with repeats)",
+    [DUP_WARNING_COORDINATES] = "names in which no coordinates could be read (each attempt counts)",
     [DUP_WARNING_BARCODE] = "records without a barcode that could be read",
 };
 

@@ -29,7 +29,7 @@ struct marked {
 int marked_look(struct marked *marked, const struct markdup_opts *opts);
 void marked_look_end(struct marked *marked);
 
-/* Adds to the memory of the files the memory of records that are being keyed, marked and stored. */
+/* Returns the memory of the files plus that of records that are being keyed, marked and stored. */
 struct output_use marked_use(struct output_use files);
 
 /* Bytes for waiting records under this plan. */

@@ -72,7 +72,8 @@ const char *rank_sort_refuses(const struct engine_opts *o)
     if (record_sink_form(&o->out) != SINK_BAM || input_name_is_stream(o->out.path))
         return "the output must be BAM in a regular file (-o FILE)";
     if (o->out.verify || o->out.checksum || o->check || o->plan || o->out.copies || o->out.n_counters)
-        return "--verify, --checksum, " COUNTER_LIST(AS_OPTION) "--check, --copy-blocks and --plan are not supported yet";
+        return "--verify, --checksum, " COUNTER_LIST(AS_OPTION)
+               "--check, --copy-blocks and --plan are not supported yet";
     if (o->progress == PROGRESS_ALWAYS)
         return "--progress is not supported yet";
     if (o->report.trace_file)

@@ -62,7 +62,7 @@ static void drop_bytes(struct chunk *c)
     c->blocks = NULL;
 }
 
-/* The work of a chunk once all records were lent: the main thread would free the memory of all chunks alone. */
+/* Frees a chunk's bytes once all records were lent. Without such tasks the main thread would free all chunks alone. */
 static void free_bytes(const struct chunk_reader *r, struct chunk *c)
 {
     enum stage before = clocks_enter(r->opt.in.engine->clocks, STAGE_FREE);
@@ -419,8 +419,8 @@ static int compare_stream(const struct chunk_reader *r)
                              r->opt.in.engine->latch);
 }
 
-/* Compares, and calls the owner's ended(), once. Not after an error, because then the last chunk that was lent may be
- * the broken one. -1: the stream gave other records, and the error is recorded in the latch. */
+/* Once, when all records were lent: compares, lets tasks free the chunks' bytes, and calls the owner's ended(). Not after
+ * an error, because then the last chunk that was lent may be the broken one. -1: the stream gave other records, and the error is recorded in the latch. */
 static int end_chunks(struct chunk_reader *r)
 {
     if (r->has_ended || latch_tripped(r->opt.in.engine->latch))
@@ -430,7 +430,7 @@ static int end_chunks(struct chunk_reader *r)
         return -1;
     if (reads_blocks(r))
         bgzf_source_warn_of_end(r->opt.in.source);
-    if (reads_blocks(r) && !r->opt.borrower) {   /* free_bytes() */
+    if (reads_blocks(r) && !r->opt.borrower) {   /* tasks run free_bytes() */
         task_ring_hand_out_all(&r->ring);
         task_ring_take_all(&r->ring, r->opt.in.engine->clocks);
     }

@@ -5,7 +5,7 @@
  *   read      the inputs                      blocks, lines or containers (read/)
  *   collate   groups records by name          a sort of its own (collated.h); only if they are not grouped
  *   fixmate   fixes templates                 chunks, fixed by tasks (fixed_inputs.h)
- *   sort      by coordinate                   arenas, sublists, runs (sort/sorted.h); merged to slices
+ *   sort      by coordinate                   arenas, sublists, runs (sort/sorted.h); copied to slices
  *   markdup   marks duplicates                slices that wait for their sets (markdup/marking.h)
  *   write     the file, and its index         blocks (write/written.h)
  *

@@ -21,8 +21,8 @@ struct greedy_merge {
     const struct engine *engine;
     struct run_merge merge;
     size_t *next;                /* for each run: the slice that comes next; the slice before it is being merged */
-    size_t awaited, end_awaited; /* the runs from the first number to before the second have given all records of their
-                                  * slices: their next slices must be in memory before the merge continues */
+    size_t awaited, end_awaited; /* runs [awaited, end_awaited) have given all records of their slices, so their next
+                                  * slices must be in memory before the merge continues */
     bool is_begun;               /* the heap has the first record of each run */
     bool is_out;                 /* the list was given out */
 };

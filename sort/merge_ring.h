@@ -47,8 +47,8 @@ struct merge_ring *merge_ring_open(const struct merge_ring_options *options);
 /* Call it only when all tasks are done. */
 void merge_ring_close(struct merge_ring *ring);
 
-/* The functions of a struct list_stream of the merged records. A list has a range, or as much of a range as it holds.
- * If there is no spare list, the list has no `fit`, because its memory is used again. */
+/* The functions of a struct list_stream of the merged records. A list has a range, or as much of a range as it has room
+ * for. If no spare list is free, the list has no `fit`, because its memory is used again. */
 enum chunk_state merge_ring_advance(void *ring);
 int merge_ring_take(void *ring, struct record_list *list);
 bool merge_ring_help(void *ring);

@@ -20,7 +20,7 @@ enum { BLOCK = 4096 };           /* block of a file: slices do not share blocks,
 
 struct volume {
     char *dir;                   /* directory of the file; memory has none */
-    char *template;              /* template of a short-lived name, where unnamed files are not supported */
+    char *template;              /* pattern of a short-lived name, where unnamed files are not supported */
     int fd;                      /* set by spill_store_prepare(), before any put */
     atomic_bool full;            /* set by any thread */
     _Atomic uint64_t end;        /* bytes given out; advanced by any thread */

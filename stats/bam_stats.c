@@ -7,7 +7,7 @@
  *
  * The main thread hands out the work; tasks join the counts in order (stats/join_tree.h). Counters that need the
  * records in sequence count on the main thread (stats/counted.h). Only the counts are kept; the records are not. With
- * an index, idxstats prints what it says and reads no record. */
+ * an index, idxstats prints the numbers of the index and reads no record. */
 #include "stats/bam_stats.h"
 #include "hts/hts_file.h"
 #include "base/engine.h"

@@ -24,7 +24,7 @@ struct counted {
     struct tally taken;          /* number of records that were counted */
     struct counts *counts;
     struct join_tree tree;       /* joins the parts of chunks */
-    struct task_batches tasks;   /* of the input, in a large team */
+    struct task_batches tasks;   /* tasks of the input, in a large team */
     uint64_t n_looked;           /* chunks that the main thread has taken back */
     struct record_slice spare;   /* empty; swapped for a chunk's slice, which is also empty */
 };

@@ -35,7 +35,7 @@ static int more(struct byte_window *w, task_help_fn *help_fn, void *arg)
         return in->fails ? latch_fail(&in->latch, "it fails") : 0;
     MUST(in->n < sizeof in->data / sizeof *in->data && (in->data[in->n] = malloc(n)));
     memcpy(in->data[in->n], in->all->data + in->at, n);
-    w->size = 0;                                 /* The assertion above says so, but the compiler does not know it. */
+    w->size = 0;                                 /* asserted above, but the compiler does not know it */
     byte_window_move(w, in->data[in->n], &in->users[in->n]);
     in->n++;
     w->size = n;
