@@ -419,8 +419,9 @@ static int compare_stream(const struct chunk_reader *r)
                              r->opt.in.engine->latch);
 }
 
-/* Once, when all records were lent: compares, lets tasks free the chunks' bytes, and calls the owner's ended(). Not after
- * an error, because then the last chunk that was lent may be the broken one. -1: the stream gave other records, and the error is recorded in the latch. */
+/* Once, when all records were lent: compares, lets tasks free the chunks' bytes, and calls the owner's ended(). It does
+ * nothing after an error, because then the last chunk that was lent may be the broken one. -1: the stream gave other
+ * records, and the error is recorded in the latch. */
 static int end_chunks(struct chunk_reader *r)
 {
     if (r->has_ended || latch_tripped(r->opt.in.engine->latch))
