@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include "bam_arena.h"
-#include "base/clocks.h"
 #include "base/engine.h"
-#include "base/task_ring.h"
 #include "fixmate/fixed.h"
 #include "fixmate/fixmate_opts.h"
 #include "engine/engine_memory.h"

@@ -5,6 +5,7 @@
 #define FIXED_H
 
 #include "base/memory_shares.h"
+#include "base/record_stream.h"
 #include "engine/driver.h"
 #include "fixmate/parted_mates.h"
 #include "read/fixed_records.h"

@@ -434,6 +434,7 @@ static int end_chunks(struct chunk_reader *r)
     if (reads_blocks(r) && !r->opt.borrower) {   /* tasks run free_bytes() */
         task_ring_hand_out_all(&r->ring);
         task_ring_take_all(&r->ring, r->opt.in.engine->clocks);
+        r->lent = r->filling = task_ring_head(&r->ring);
     }
     if (r->opt.ended)
         r->opt.ended(r->opt.arg);
