@@ -128,12 +128,6 @@ def only_cpus(cpus):
     return "os.sched_setaffinity(0, %r)" % set(cpus)
 
 
-def in_all(number):
-    """The threads of -@ number in a command that counts additional threads: the first one is added if it has a CPU."""
-    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return number + (number < cpus)
-
-
 def run(argv, stdin=None, env=None, before=None, timeout=HANG, **kw):
     """Runs the program with argv; stdin: bytes, a file, or None for no input; before: see launch()."""
     feed = {"input": stdin} if isinstance(stdin, bytes) else {"stdin": stdin or subprocess.DEVNULL}
@@ -588,6 +582,20 @@ def bam_files(folder, what):
 REAL_BAMS = bam_files(REAL_DIR, "../shared/real")
 SIZE_BAMS = bam_files(REAL_DIR.parent / "size", "../shared/size")
 DATA_BAMS = bam_files(REPO / "test" / "data", "test/data/*.bam")
+
+
+@functools.lru_cache(None)
+def cpus():
+    """The CPUs that the program finds: those of the affinity mask, or fewer if a control group has a quota."""
+    with tempfile.TemporaryDirectory() as folder:
+        p = run(["sort", "-@", "auto", "--report=r.json", "-o", "o.bam"], b"@HD\tVN:1.6\n", cwd=folder)
+        assert p.returncode == 0, p.stderr
+        return json.loads(pathlib.Path(folder, "r.json").read_text())["threads"]
+
+
+def in_all(number):
+    """The threads of -@ number in a command that counts additional threads: the first one is added if it has a CPU."""
+    return number + (number < cpus())
 
 
 def in_turn(files, others, n):

@@ -11,7 +11,7 @@ import time
 import pytest
 
 import bamgen
-from conftest import BINARY, HANG, SANITIZED, clean_env, in_all, limit_on, only_cpus, read_bam, run
+from conftest import BINARY, HANG, SANITIZED, clean_env, cpus, in_all, limit_on, only_cpus, read_bam, run
 from test_safety import feed, running, snapshot, until
 
 SETTING = "SAMTOOLS_OMP_THREADS"
@@ -21,7 +21,7 @@ RECORDS = [bamgen.record("r%04d" % i, pos=i) for i in range(2000)]
 COUNTED_BESIDE = ("merge", "fixmate", "markdup", "collate")     # commands whose -@ does not count the first thread
 COUNTED_IN_ALL = ("sort", "sormadup")
 
-CPUS = sorted(os.sched_getaffinity(0))[:3] if hasattr(os, "sched_getaffinity") else [0]
+CPUS = sorted(os.sched_getaffinity(0))[:min(3, cpus())] if hasattr(os, "sched_getaffinity") else [0]
 ALL = len(CPUS)
 
 # Public command lines for a job of these CPUs, verbatim except the names of files; and the threads that they start.
@@ -141,8 +141,7 @@ def test_setting_does_not_beat_the_command_line(here, command, value, number, th
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="no affinity here")
 @pytest.mark.parametrize("command", [*COUNTED_BESIDE, *COUNTED_IN_ALL])
 def test_auto_is_another_number_than_the_cpus(here, command):
-    cpus = sorted(os.sched_getaffinity(0))
-    for some in cpus[:1], cpus[:2]:
+    for some in CPUS[:1], CPUS[:2]:
         for args, env in ((["-@", "auto"], {}), (["--threads", "auto"], {}), (["-@", "7"], {SETTING: "auto"})):
             r = report(here, command, *args, env=env, before=only_cpus(some))
             assert r["threads"] == len(some) == r["cpus"]
